@@ -1,0 +1,239 @@
+"""Stage 1, load: YAML text -> plain data, each with a map of positions, checked against JSON Schema.
+
+Only the part of YAML that a spec needs is admitted: mappings, lists, strings, integers, true and false.  No aliases (they can
+explode), no duplicate keys, and no plain scalar that YAML would turn into something else: an unquoted 8.10 is the number 8.1.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import referencing
+import yaml
+from jsonschema.exceptions import ValidationError
+
+from ptxmma import paths
+from ptxmma.generator.problems import Position, Problem, SpecError
+
+#: A place inside a document: keys and list indices from its top.
+Path_ = tuple[str | int, ...]
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_DEEPEST = 40
+
+
+class Document:
+    """One YAML document: its data, and where each part of it stands."""
+
+    def __init__(self, data: Any, positions: dict[Path_, Position]) -> None:
+        self.data = data
+        self.positions = positions
+
+
+def load(directory: Path, overlay: Path | None = None) -> list[Document]:
+    """Every document of a spec directory, in the order of file names.
+
+    A file of ``overlay`` replaces the spec's file of the same relative name, or joins the others.
+
+    Raises:
+        SpecError: with every problem of every file.
+    """
+    files = _files(directory)
+    if overlay is not None:
+        files |= _files(overlay)
+    problems: list[Problem] = []
+    documents: list[Document] = []
+    for name in sorted(files):
+        documents += _read(files[name], problems)
+    if not documents and not problems:
+        problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))
+    for document in documents:
+        problems += _check(document)
+    if problems:
+        raise SpecError(problems)
+    return documents
+
+
+def _files(directory: Path) -> dict[str, Path]:
+    if not directory.is_dir():
+        raise SpecError([Problem(Position(str(directory)), "not a directory; give one that holds *.yaml files")])
+    return {path.relative_to(directory).as_posix(): path for path in directory.rglob("*.yaml")}
+
+
+def _read(path: Path, problems: list[Problem]) -> list[Document]:
+    """The documents of one file; what is wrong with it joins ``problems``."""
+    shown = _shown(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        problems.append(Problem(Position(shown, line), f"not UTF-8: {error.reason}; save the file as UTF-8"))
+        return []
+    except OSError as error:
+        problems.append(Problem(Position(shown), f"cannot be read: {error.strerror}"))
+        return []
+    try:
+        nodes = [node for node in yaml.compose_all(text, Loader=_LOADER) if node is not None]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown)
+        problems.append(Problem(place, f"not YAML: {error.problem or error.context}"))
+        return []
+    except (yaml.YAMLError, RecursionError) as error:
+        problems.append(Problem(Position(shown), f"not YAML: {str(error).splitlines()[0]}"))
+        return []
+    documents = []
+    for node in nodes:
+        reader = _Reader(shown, problems)
+        documents.append(Document(reader.read(node, ()), reader.positions))
+    return documents
+
+
+def _shown(path: Path) -> str:
+    """The path as a reader would type it: relative to the working directory where it lies below it."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+class _Reader:
+    """Turns YAML nodes into plain data and notes where everything stands."""
+
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self.positions: dict[Path_, Position] = {}
+        self._file = file
+        self._problems = problems
+        self._seen: set[int] = set()
+
+    def read(self, node: yaml.Node, path: Path_) -> Any:
+        position = Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
+        self.positions.setdefault(path, position)
+        if id(node) in self._seen:
+            self._problems.append(Problem(position, "aliases are not allowed; write the value out"))
+            return None
+        self._seen.add(id(node))
+        if len(path) > _DEEPEST:
+            self._problems.append(Problem(position, f"nested deeper than {_DEEPEST} levels"))
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, position)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            place = Position(self._file, key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._problems.append(Problem(place, "a key must be plain text"))
+                continue
+            key = key_node.value
+            if key in result:
+                first = self.positions[(*path, key)]
+                self._problems.append(Problem(place, f"duplicate key {key!r}; it stands in line {first.line} too"))
+                continue
+            self.positions[(*path, key)] = place
+            result[key] = self.read(value_node, (*path, key))
+        return result
+
+    def _scalar(self, node: yaml.ScalarNode, position: Position) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if kind == "str":
+            return node.value
+        if kind == "int" and _INTEGER.fullmatch(node.value):
+            return int(node.value)
+        if kind == "bool" and node.value in ("true", "false"):
+            return node.value == "true"
+        what = {"float": "a number with a fraction, not a version", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
+        self._problems.append(Problem(position, f'{node.value or "an empty value"} is {what} to YAML; write it in quotes: "{node.value}"'))
+        return node.value
+
+
+# --- JSON Schema ------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _validators() -> dict[str, jsonschema.Draft202012Validator]:
+    """A validator for each ``kind`` of document."""
+    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths.SCHEMAS.glob("*.schema.json"))}
+    registry: referencing.Registry[Any] = referencing.Registry().with_resources(
+        (name, referencing.Resource.from_contents(schema)) for name, schema in schemas.items()
+    )
+    return {
+        name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(schema, registry=registry)
+        for name, schema in schemas.items()
+        if name != "common.schema.json"
+    }
+
+
+def _check(document: Document) -> Iterator[Problem]:
+    """The ways in which a document breaks its schema."""
+    top = document.positions[()]
+    validators = _validators()
+    kind = document.data.get("kind") if isinstance(document.data, dict) else None
+    if not isinstance(kind, str) or kind not in validators:
+        place = document.positions.get(("kind",), top)
+        yield Problem(place, f"a document starts with kind: one of {', '.join(sorted(validators))}")
+        return
+    for error in validators[kind].iter_errors(document.data):
+        for deepest in _deepest(error):
+            yield _problem(document, deepest)
+
+
+def _deepest(error: ValidationError) -> Iterable[ValidationError]:
+    """Of alternatives that all fail, the errors of the one that got furthest: that is the one that was meant."""
+    if error.validator not in ("oneOf", "anyOf") or not error.context:
+        return [error]
+    branches: dict[Any, list[ValidationError]] = {}
+    for part in error.context:
+        branches.setdefault(part.schema_path[0], []).append(part)
+    wrong_type = [branch for branch in branches.values() if any(len(e.path) == 0 and e.validator == "type" for e in branch)]
+    meant = [branch for branch in branches.values() if branch not in wrong_type]
+    if not meant:
+        return [error]
+    best = max(meant, key=lambda branch: max(len(e.absolute_path) for e in branch))
+    return [part for e in best for part in _deepest(e)]
+
+
+def _problem(document: Document, error: ValidationError) -> Problem:
+    path: Path_ = tuple(error.absolute_path)
+    if error.validator in ("additionalProperties", "unevaluatedProperties") and isinstance(error.instance, dict):
+        allowed = list(error.schema.get("properties", {}))
+        patterns = [re.compile(pattern) for pattern in error.schema.get("patternProperties", {})]
+        unknown = [key for key in error.instance if key not in allowed and not any(p.search(key) for p in patterns)]
+        place = document.positions[(*path, unknown[0])]
+        return Problem(place, f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(allowed)}")
+    place = nearest(document.positions, path)
+    said = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+    key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return Problem(place, f"{key}missing key {', '.join(map(repr, missing))}")
+    if error.validator == "enum":
+        return Problem(place, f"{key}{error.instance!r} is not allowed; one of {', '.join(map(str, error.validator_value))}")
+    if error.validator == "type":
+        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
+        return Problem(place, f"{key}{_brief(error.instance)} is not of type {wanted}" + (f": {said}" if said else ""))
+    if error.validator == "pattern":
+        return Problem(place, f"{key}{error.instance!r} does not match {error.validator_value}" + (f": {said}" if said else ""))
+    if error.validator in ("oneOf", "anyOf"):
+        return Problem(place, f"{key}{_brief(error.instance)} is not allowed" + (f": {said}" if said else ""))
+    return Problem(place, f"{key}{error.message}" + (f": {said}" if said else ""))
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def nearest(positions: dict[Path_, Position], path: Path_) -> Position:
+    """The position of the longest known beginning of ``path``."""
+    while path not in positions:
+        path = path[:-1]
+    return positions[path]

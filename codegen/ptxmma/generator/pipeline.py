@@ -1,0 +1,34 @@
+"""The stages in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ptxmma.generator.build import build
+from ptxmma.generator.derive import derive
+from ptxmma.generator.emit import EMITTERS, OWNED, emit
+from ptxmma.generator.load import load
+from ptxmma.generator.rules import check
+from ptxmma.generator.write import Change, compare
+from ptxmma.instructions import Catalog
+
+
+def read(spec: Path, overlay: Path | None = None) -> Catalog:
+    """Load, build, check and derive a spec.
+
+    Raises:
+        SpecError: with every problem that the first failing stage found.
+    """
+    model, positions = build(load(spec, overlay))
+    check(model, positions)
+    return Catalog(derive(model, positions))
+
+
+def changes(catalog: Catalog, out: Path, only: Sequence[str] = ()) -> list[Change]:
+    """What has to change below ``out`` so that it holds exactly what the spec makes."""
+    names = list(only) or list(EMITTERS)
+    folders = {folder for name in names for folder in OWNED[name]}
+    # A folder that two outputs share is swept only when both are made.
+    shared = {folder for name, owned in OWNED.items() if name not in names for folder in owned}
+    return compare(emit(catalog, names), out, sorted(folders - shared))

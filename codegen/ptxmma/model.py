@@ -1,0 +1,528 @@
+"""The spec as frozen structures: what ``spec/*.yaml`` says, checked, and nothing more.
+
+The generator builds them from YAML and writes them, still factored, to ``ptxmma.json``; the library reads the same structures
+back.  Everything else (variants, operands, targets) is derived from them by the modules beside this one.
+
+Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says who observed the fact (``"ptxas 13.5"``, ``"H200"``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ptxmma.bitmap import BitMap
+
+#: What a condition is tested against: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
+Facts = Mapping[str, str | int]
+#: Each key must have one of its listed values; several conditions in a list: any of them.
+Condition = dict[str, tuple[str | int, ...]]
+
+
+def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
+    """Whether any of the conditions holds; no condition at all always does.  A fact that is absent counts as ``""``."""
+    return not conditions or any(all(facts.get(key, "") in allowed for key, allowed in condition.items()) for condition in conditions)
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all entries: immutable, and a key that nobody reads is an error."""
+
+
+# --- types ------------------------------------------------------------------------------------------------------------------
+
+
+class ElementType(_Entry, kw_only=True):
+    """One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity."""
+
+    name: str  # "e4m3"
+    title: str  # "FP8 with 4 exponent and 3 mantissa bits"
+    form: str  # "float", "unsigned", "signed" or "bits"
+    bits: int  # storage, e.g. 8; tf32 takes 32
+    exponent: int = 0  # bits
+    mantissa: int = 0  # explicit bits
+    bias: int = 0
+    sign: bool = True  # ue8m0 has none
+    infinity: bool = False
+    nan: bool = False
+    source: str
+
+
+class Container(_Entry, kw_only=True):
+    """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
+
+    elements: tuple[str, ...]  # ("e2m1",)
+    when: tuple[Condition, ...] = ()
+    bits: int  # 8
+    shift: int  # 2: lowest bit of the element in the container
+    source: str
+
+
+class RegisterType(_Entry, kw_only=True):
+    """A PTX register type, e.g. f16x2: 32 bits, two f16 elements."""
+
+    name: str  # "b32"
+    title: str
+    bits: int  # 32
+    c_type: str  # "uint32_t"
+    constraint: str  # inline-asm constraint: "r"
+    source: str
+
+
+class Carrier(_Entry, kw_only=True):
+    """The register types that assemblers take for an operand, the one that wrappers use first."""
+
+    operands: tuple[str, ...]  # ("a", "b")
+    elements: tuple[str, ...]  # ("f16", "bf16"); empty: operands without elements
+    when: tuple[Condition, ...] = ()
+    registers: tuple[str, ...]  # ("b32", "f16x2", "u32", "s32")
+    source: str
+
+
+# --- targets and versions ---------------------------------------------------------------------------------------------------
+
+
+class Target(_Entry, kw_only=True):
+    """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
+
+    name: str  # "sm_120a"
+    ptx: str  # first PTX ISA version that knows it: "8.7"
+    includes: tuple[str, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
+    source: str
+
+    @property
+    def number(self) -> int:
+        """Compute capability times ten, e.g. 120."""
+        return int(self.name.removeprefix("sm_").rstrip("af"))
+
+    @property
+    def suffix(self) -> str:
+        """``"a"`` (this architecture only), ``"f"`` (its family) or ``""``."""
+        return self.name[-1] if self.name[-1] in "af" else ""
+
+
+class IsaVersion(_Entry, kw_only=True):
+    """A PTX ISA version and the CUDA release that brought it."""
+
+    version: str  # "8.7"
+    cuda: str  # "12.8"
+    source: str
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------------
+
+
+class Range(_Entry, kw_only=True):
+    """``first, first + step, … last``."""
+
+    first: int
+    last: int
+    step: int
+
+
+class Shape(_Entry, kw_only=True):
+    """An MxNxK shape; n is one number or the union of ranges."""
+
+    m: int
+    n: tuple[Range, ...]
+    k: int
+
+    def each_n(self) -> list[int]:
+        """Every n, ascending."""
+        return [n for span in self.n for n in range(span.first, span.last + 1, span.step)]
+
+
+class Qualifier(_Entry, kw_only=True):
+    """What one placeholder of the syntax means."""
+
+    title: str  # "element type of A"
+    usual: str = ""  # left out of identifiers where it has this value: "row"
+    default: tuple[QualifierDefault, ...] = ()  # what leaving it out means
+
+
+class QualifierDefault(_Entry, kw_only=True):
+    """Left out, the qualifier means ``value`` wherever ``when`` holds."""
+
+    value: str  # "scale_vec::2X"
+    when: tuple[Condition, ...] = ()
+    source: str
+
+
+class Form(_Entry, kw_only=True):
+    """A set of variants: the product of its shapes and qualifier values, all with the same operands."""
+
+    shapes: tuple[Shape, ...] = ()
+    qualifiers: dict[str, tuple[str, ...]] = {}  # values without their dot; "": absent; "=dtype": as dtype
+    operands: str = ""  # key of the instruction's operand lists
+    documented: bool = True  # False: assemblers take it, the manual does not have it
+    source: str
+
+
+class OperandKind(_Entry, kw_only=True):
+    """One operand of an instruction; its kind decides what else is known of it."""
+
+    kind: str  # see ptxmma.operands.KINDS
+    title: str
+    type: str = ""  # qualifier that names its element type: "atype"
+    of: str = ""  # the operand that it describes: "a" for "a-desc"
+    access: str = "read"  # "read", "write" or "read-write"
+    values: tuple[int, ...] = ()  # legal immediates
+    limit: int = -1  # legal immediates: 0..limit
+    default: int | None = None  # value that wrappers assume
+    immediate: bool = False  # may be an immediate
+    register: bool = True  # may be a register
+    uniform: str = ""  # "warp" or "warpgroup": must have one value over it
+    source: str
+
+
+class Requirement(_Entry, kw_only=True):
+    """A rule: variants that match need this PTX ISA version and one of these targets (or one that includes them)."""
+
+    when: tuple[Condition, ...] = ()
+    ptx: str = ""
+    targets: tuple[str, ...] = ()
+    note: str = ""
+    source: str
+
+
+class Observation(_Entry, kw_only=True):
+    """What assemblers do where it differs from the manual; it replaces what the requirements say for the variants that match."""
+
+    when: tuple[Condition, ...] = ()
+    ptx: str = ""
+    targets: tuple[str, ...] = ()
+    releases: str = ""  # where releases differ: which, and how
+    source: str
+
+
+class Semantics(_Entry, kw_only=True):
+    """What the arithmetic of the matching variants promises."""
+
+    when: tuple[Condition, ...] = ()
+    multiply: str  # "exact", "at least f32", …
+    accumulate: str  # "at least f32", "s32"
+    overflow: str = ""  # "wrap" or "saturate", integers only
+    truncates: int = 0  # low bits of each input element that are ignored
+    unspecified: tuple[str, ...] = ()
+    text: str
+    source: str
+
+
+class Statement(_Entry, kw_only=True):
+    """A fact in words, for the variants that match: undefined behaviour, uniformity, notes."""
+
+    when: tuple[Condition, ...] = ()
+    text: str
+    over: str = ""  # uniformity: "warp" or "warpgroup"
+    source: str
+
+
+class InstructionSet(_Entry, kw_only=True):
+    """One PTX instruction with all its forms."""
+
+    name: str  # "mma.sp"
+    family: str  # "mma.sp": the page and header it belongs to
+    title: str
+    stem: str  # "mma_sp": start of its identifiers
+    scope: str  # "warp", "warpgroup" or "thread": who executes it together
+    sparse: bool = False
+    asynchronous: bool = False  # its results appear at a later wait
+    memory: bool = False  # it orders or reads memory
+    syntax: str  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.variants
+    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers whose relative order assemblers heed
+    qualifiers: dict[str, Qualifier] = {}
+    operand_kinds: dict[str, OperandKind] = {}
+    operands: dict[str, tuple[str, ...]] = {}  # named operand lists, verbatim: {"": ("d, a, b, c, e, f",)}
+    forms: tuple[Form, ...]
+    requires: tuple[Requirement, ...]
+    observed: tuple[Observation, ...] = ()
+    semantics: tuple[Semantics, ...] = ()
+    undefined: tuple[Statement, ...] = ()
+    uniform: tuple[Statement, ...] = ()
+    notes: tuple[Statement, ...] = ()
+    source: str
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------------
+
+#: A formula, or guarded cases of which the first with a true condition holds.
+Cases = tuple["Case", ...]
+
+
+class Case(_Entry, kw_only=True):
+    """``is`` where ``when`` holds; the last case has no condition."""
+
+    value: str = msgspec.field(name="is")
+    when: str = ""
+
+
+class Stated(_Entry, kw_only=True):
+    """The manual's own formula for one shape: it must agree with ours, or differ where ``erratum`` says so."""
+
+    section: str
+    of: Condition  # which instances
+    let: dict[str, str] = {}
+    row: Cases = ()
+    col: Cases = ()
+    first: Cases = ()  # sparse A: the window's first column
+    last: Cases = ()
+    registers: int = 0
+    erratum: str = ""  # key in errata.yaml: the printed formula is known to be wrong
+
+
+class Fragment(_Entry, kw_only=True):
+    """Which element of a matrix an element of a thread's registers is: one formula for a set of shapes and types."""
+
+    operands: tuple[str, ...]  # ("c", "d")
+    label: str = ""  # set apart in names: "row"
+    of: tuple[Condition, ...]
+    rows: str  # formula over m, n, k and ratio (2 for sparse A): "m"
+    cols: str  # "k // ratio"
+    computations: int = 1  # independent products that one instruction computes (m8n8k4 with f16: 4)
+    let: dict[str, str] = {}
+    row: Cases
+    col: Cases
+    computation: Cases = ()
+    stated: tuple[Stated, ...] = ()
+    source: str
+
+
+class Granularity(_Entry, kw_only=True):
+    """A pattern of structured sparsity, e.g. 2:4: two of four elements are kept."""
+
+    name: str  # "2:4"
+    of: tuple[Condition, ...]
+    chunk: int  # elements of the full matrix that one field describes: 4
+    kept: int  # elements of them that are stored: 2
+    unit: int  # elements that are kept or dropped together: 1
+    index_bits: int  # bits of one index: 2
+    indices: int  # indices in a field: 2
+    legal: tuple[str, ...]  # field values, in binary: "0b0100"
+    ordered: tuple[str, ...] = ()  # the legal ones under ordered metadata, where that is narrower
+    text: str
+    source: str
+
+
+class MetadataLayout(_Entry, kw_only=True):
+    """Where a chunk's field stands: thread and lowest bit as formulas over row, chunk and selector."""
+
+    of: tuple[Condition, ...]
+    selectors: int
+    let: dict[str, str] = {}
+    lane: Cases
+    bit: Cases
+    contributors: str  # which threads of each quad for which selector, in words
+    source: str
+
+
+class ScaleLayout(_Entry, kw_only=True):
+    """Where a scale factor stands: thread and byte as formulas over row (of A; column of B), block and the scale ids."""
+
+    operand: str  # "a" or "b"
+    of: tuple[Condition, ...]
+    blocks: int  # scale factors along K
+    byte_ids: tuple[int, ...]
+    thread_ids: tuple[int, ...]
+    let: dict[str, str] = {}
+    lane: Cases
+    byte: Cases
+    source: str
+
+
+class BlockScaling(_Entry, kw_only=True):
+    """Which scale vectors and scale types a kind admits."""
+
+    kind: str  # "kind::mxf4"
+    scale_vec: str  # "scale_vec::2X"
+    stypes: tuple[str, ...]
+    blocks: int  # scale factors along K
+    source: str
+
+
+# --- shared memory ----------------------------------------------------------------------------------------------------------
+
+
+class Swizzle(_Entry, kw_only=True):
+    """A swizzle mode of shared memory."""
+
+    name: str  # "128B"
+    title: str
+    encoding: int  # descriptor bits 63:62
+    bytes: int  # contiguous bytes that are permuted together: 16 for none
+    pattern: int  # bytes after which the pattern repeats, and to which it is aligned
+    cute: str  # "Swizzle<3,4,3>"
+    atom_mn: tuple[int, int]  # atom in 128-bit units, MN-major: (leading, strided)
+    atom_k: tuple[int, int]
+    source: str
+
+
+class CanonicalLayout(_Entry, kw_only=True):
+    """How a matrix operand lies in shared memory for one majorness and one group of swizzle modes."""
+
+    majorness: str  # "K" or "MN"
+    swizzles: tuple[str, ...]
+    cute: str  # the manual's shape:stride text
+    offset: str  # bytes from the start, before the swizzle: formula over x, k, size, span, lbo, sbo
+    lbo: str  # what the leading-dimension byte offset means
+    sbo: str
+    uses_lbo: bool
+    source: str
+
+
+class Majorness(_Entry, kw_only=True):
+    """Which element types an instruction can read with which majorness."""
+
+    majorness: str
+    of: tuple[Condition, ...]
+    text: str
+    source: str
+
+
+class DescriptorField(_Entry, kw_only=True):
+    """A field of the 64-bit matrix descriptor."""
+
+    name: str  # "start_address"
+    title: str
+    low: int  # lowest bit
+    width: int
+    shift: int = 0  # the field holds value >> shift
+    unit: str = ""  # "bytes"
+    source: str
+
+
+class Example(_Entry, kw_only=True):
+    """A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce."""
+
+    name: str
+    majorness: str
+    swizzle: str
+    type: str
+    m: int  # repeats
+    k: int
+    cute: str  # the exact layout
+    lbo: int  # elements; 0: not applicable
+    sbo: int
+    lbo_encoding: int
+    sbo_encoding: int
+    source: str
+
+
+class SharedMemory(_Entry, kw_only=True):
+    """Everything about matrix operands in shared memory."""
+
+    alignment: int  # bytes
+    swizzle_formula: str  # address ^ …: formula over address, base_offset and span (swizzle bytes)
+    base_offset: str  # formula over the pattern's start address
+    swizzles: tuple[Swizzle, ...]
+    layouts: tuple[CanonicalLayout, ...]
+    majorness: tuple[Majorness, ...]
+    descriptor: tuple[DescriptorField, ...]
+    examples: tuple[Example, ...]
+    notes: tuple[Statement, ...] = ()
+    source: str
+
+
+# --- protocol ---------------------------------------------------------------------------------------------------------------
+
+
+class Step(_Entry, kw_only=True):
+    """One step of the asynchronous protocol."""
+
+    name: str
+    instruction: str = ""
+    text: str
+    source: str
+
+
+class Definition(_Entry, kw_only=True):
+    """A term with its formula."""
+
+    name: str  # "warp rank"
+    formula: str = ""
+    text: str
+    source: str
+
+
+class Protocol(_Entry, kw_only=True):
+    """How asynchronous instructions are ordered against registers and memory."""
+
+    definitions: tuple[Definition, ...]
+    steps: tuple[Step, ...]
+    fences: tuple[Statement, ...]  # where a register fence is needed, and where not
+    proxies: tuple[Statement, ...]
+    source: str
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------------
+
+
+class Erratum(_Entry, kw_only=True):
+    """A place where the manual contradicts itself, the assembler or the chip."""
+
+    id: str  # "f64-k16-a-col"
+    section: str
+    says: str
+    holds: str
+    known: str  # how that is known
+    family: str = ""
+
+
+class Types(_Entry, kw_only=True):
+    """Element types, their containers, register types, and which carries which."""
+
+    elements: tuple[ElementType, ...] = ()
+    containers: tuple[Container, ...] = ()
+    registers: tuple[RegisterType, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
+
+
+class Spec(_Entry, kw_only=True):
+    """The whole spec, as its YAML files say it."""
+
+    version: str  # semantic version of the spec: "1.0.0"
+    document: str  # "PTX ISA 9.1"
+    types: Types
+    targets: tuple[Target, ...]
+    isa_versions: tuple[IsaVersion, ...]
+    instructions: tuple[InstructionSet, ...]
+    fragments: tuple[Fragment, ...] = ()
+    granularities: tuple[Granularity, ...] = ()
+    metadata: tuple[MetadataLayout, ...] = ()
+    block_scaling: tuple[BlockScaling, ...] = ()
+    scales: tuple[ScaleLayout, ...] = ()
+    shared_memory: SharedMemory | None = None
+    protocol: Protocol | None = None
+    errata: tuple[Erratum, ...] = ()
+
+
+class Layout(_Entry, kw_only=True):
+    """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
+
+    Inputs and outputs by ``kind``: fragments map ``(i, lane)`` to ``(row, col[, computation])``; metadata maps
+    ``(row, chunk, selector)`` to ``(lane, bit)`` counted in fields; scales map ``(row, block …)`` to ``(lane, byte)``.
+    """
+
+    name: str  # "mma_m16n8k16_a_b16"
+    kind: str  # "fragment", "metadata" or "scale"
+    family: str
+    operands: tuple[str, ...]
+    shape: str  # "m16n8k16" or "m64nNk16"
+    bits: int = 0  # container width of an element
+    rows: int = 0
+    cols: int = 0  # the largest, where N varies
+    threads: int = 32
+    entry: int  # index of the spec's entry: fragments, metadata or scales
+    map: BitMap
+
+
+class Database(_Entry, kw_only=True, dict=True):
+    """What ``ptxmma.json`` holds: the spec, and every layout that its formulas derive."""
+
+    spec: Spec
+    layouts: tuple[Layout, ...]
+
+    @functools.cached_property
+    def layout(self) -> dict[str, Layout]:
+        """The layouts by name."""
+        return {layout.name: layout for layout in self.layouts}

@@ -1,0 +1,237 @@
+"""The kinds of operand that instructions are composed of, and what each kind knows of itself.
+
+The set is closed: a family made of these kinds is data alone.  Each kind is one function in :data:`KINDS`; it completes an
+:class:`Operand` from the spec's entry and the variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ptxmma import layouts
+from ptxmma.model import Database, Granularity, Layout, OperandKind, RegisterType, Spec, matches
+from ptxmma.variants import Variant
+
+
+class Operand(msgspec.Struct, frozen=True, kw_only=True):
+    """One operand of one instruction.
+
+    Attributes:
+        name: the manual's name, e.g. ``"a"`` or ``"imm-scale-a"``.
+        kind: a key of :data:`KINDS`.
+        title: what it is, in words.
+        access: ``"read"``, ``"write"`` or ``"read-write"``.
+        element_type: type of its elements, e.g. ``"e4m3"``; None for operands without elements.
+        bits: width of an element's container in bits; 0 without elements.
+        rows, cols: the matrix whose elements it holds (a sparse A is packed: K/2 columns); 0 without elements.
+        elements: elements that each thread holds; 0 without elements.
+        registers: registers of each thread; 0 for an operand that is always an immediate.
+        register_types: PTX register types that assemblers take, the usual one first.
+        constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
+        immediates: the legal immediate values; None where no immediate is admitted.
+        takes_register: whether a register may stand there.
+        default: the value that wrappers assume for an immediate; None where it must be given.
+        uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
+        layout: the layout of its elements, where it has one.
+        sparsity: for a sparse A, the pattern of its zeros.
+        source: section of the PTX ISA.
+    """
+
+    name: str
+    kind: str
+    title: str
+    access: str
+    source: str
+    element_type: str | None = None
+    bits: int = 0
+    rows: int = 0
+    cols: int = 0
+    elements: int = 0
+    registers: int = 0
+    register_types: tuple[str, ...] = ()
+    constraint: str = ""
+    immediates: tuple[int, ...] | None = None
+    takes_register: bool = True
+    default: int | None = None
+    uniform: str = ""
+    layout: Layout | None = None
+    sparsity: Granularity | None = None
+
+    @property
+    def elements_per_register(self) -> int:
+        """Elements in one register, e.g. 2 for f16 in b32."""
+        return self.elements // self.registers
+
+    def coords(self, lane: Any, i: Any) -> tuple[Any, Any]:
+        """``(row, col)`` of element ``i`` of thread ``lane``; integers or arrays.
+
+        ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1.  For a sparse A, ``col`` is
+        the column in the packed matrix.
+
+        Raises:
+            ValueError: the operand has no layout, or a scalar is out of range.
+        """
+        place = self._map(lane=lane, i=i)
+        return place["row"], place["col"]
+
+    def computation(self, lane: Any, i: Any) -> Any:
+        """Which of the instruction's independent products the element belongs to; 0 except for ``m8n8k4`` with f16."""
+        return self._map(lane=lane, i=i).get("computation", 0)
+
+    def locate(self, row: Any, col: Any, computation: Any = 0) -> tuple[Any, Any]:
+        """``(lane, i)`` of the element at ``row``, ``col``: the inverse of :meth:`coords`.
+
+        Raises:
+            ValueError: the operand has no layout, or a scalar lies outside the matrix.
+        """
+        layout = self._fragment()
+        _in_range("row", row, self.rows)
+        _in_range("col", col, self.cols)
+        place = {"row": row, "col": col}
+        if "computation" in layout.map.outputs:
+            _in_range("computation", computation, 1 << layout.map.outputs["computation"])
+            place["computation"] = computation
+        found = layout.map.inverse().apply(place)
+        return found["lane"], found["i"]
+
+    def chunk(self, lane: Any, i: Any) -> Any:
+        """Sparse A: the first column, in the full matrix, of the chunk that the element comes from."""
+        pattern = self._pattern()
+        return self.coords(lane, i)[1] // pattern.kept * pattern.chunk
+
+    def window(self, lane: Any, i: Any) -> tuple[Any, Any]:
+        """Sparse A: first and last column, in the full matrix, that the element's register covers (PTX ISA's firstcol, lastcol)."""
+        pattern = self._pattern()
+        width = self.elements_per_register
+        ratio = pattern.chunk // pattern.kept
+        first = self.coords(lane, i)[1] // width * width * ratio
+        return first, first + width * ratio - 1
+
+    def _fragment(self) -> Layout:
+        if self.layout is None or self.layout.kind != "fragment":
+            raise ValueError(f"operand {self.name!r} holds no elements of a matrix")
+        return self.layout
+
+    def _pattern(self) -> Granularity:
+        if self.sparsity is None:
+            raise ValueError(f"operand {self.name!r} is not sparse")
+        return self.sparsity
+
+    def _map(self, *, lane: Any, i: Any) -> dict[str, Any]:
+        layout = self._fragment()
+        _in_range("lane", lane, layout.threads)
+        _in_range("i", i, self.elements)
+        return layout.map.apply({"lane": lane, "i": i})
+
+
+def _in_range(name: str, value: Any, limit: int) -> None:
+    """Check a scalar; arrays are taken as they are, since a check would cost more than the answer."""
+    if isinstance(value, int) and not 0 <= value < limit:
+        raise ValueError(f"{name} = {value} is out of range: 0..{limit - 1}")
+
+
+Known = dict[str, Any]
+
+
+def describe(database: Database, variant: Variant, name: str) -> Operand:
+    """Operand ``name`` of a variant."""
+    entry = variant.instruction.operand_kinds[name]
+    known: Known = {"access": entry.access, "default": entry.default, "uniform": entry.uniform}
+    known |= KINDS[entry.kind](database, variant, name, entry)
+    return Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
+
+
+def register_type(spec: Spec, name: str) -> RegisterType:
+    """The spec's entry of a register type."""
+    return next(entry for entry in spec.types.registers if entry.name == name)
+
+
+def _carried(spec: Spec, variant: Variant, name: str, element: str = "") -> Known:
+    """The register types that carry an operand."""
+    facts = dict(variant.facts) | {"operand": name}
+    for entry in spec.types.carriers:
+        fits = name in entry.operands and (element in entry.elements if element else not entry.elements)
+        if fits and matches(entry.when, facts):
+            usual = register_type(spec, entry.registers[0])
+            return {"register_types": entry.registers, "constraint": usual.constraint, "registers": 1}
+    raise LookupError(f"types.carriers has no entry for operand {name!r}" + (f" with {element} elements" if element else ""))
+
+
+def _fragment(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """Elements of a matrix, spread over the threads' registers."""
+    spec = database.spec
+    element = str(variant.facts[entry.type])
+    known = _carried(spec, variant, name, element)
+    known |= {"element_type": element, "bits": layouts.container_bits(spec, element, variant.facts)}
+    plan = layouts.fragment_plan(spec, variant, name, element)
+    if plan is None:
+        raise LookupError(f"no fragment of the spec covers operand {name!r} of {variant.canonical}")
+    fragment = spec.fragments[plan.entry]
+    facts = dict(plan.facts) | {"n": variant.facts["n"]}
+    rows, cols = layouts.size(fragment.rows, facts), layouts.size(fragment.cols, facts)
+    elements = rows * cols * fragment.computations // plan.threads
+    usual = register_type(spec, known["register_types"][0])
+    known |= {"rows": rows, "cols": cols, "elements": elements, "registers": elements * known["bits"] // usual.bits}
+    known["layout"] = database.layout[plan.name]
+    if variant.instruction.sparse and name == "a":
+        known["sparsity"] = layouts.granularity(spec, variant)
+    return known
+
+
+def _register(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """One register without elements: a descriptor, a predicate."""
+    known = _carried(database.spec, variant, name)
+    return known | {"immediates": entry.values if entry.immediate else None, "takes_register": entry.register}
+
+
+def _metadata(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """The indices of the elements that a sparse A keeps."""
+    plan = layouts.metadata_plan(database.spec, variant, name)
+    if plan is None:
+        raise LookupError(f"no metadata layout of the spec covers {variant.canonical}")
+    return _register(database, variant, name, entry) | {"layout": database.layout[plan.name]}
+
+
+def _scale_data(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """Four scale factors, of which the scale ids choose some."""
+    plan = layouts.scale_plan(database.spec, variant, entry.of)
+    if plan is None:
+        raise LookupError(f"no scale layout of the spec covers {variant.canonical}")
+    element = str(variant.facts["stype"])
+    return _register(database, variant, name, entry) | {"layout": database.layout[plan.name], "element_type": element, "bits": 8}
+
+
+def _scale_id(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """Which byte (``byte-id``) or which threads of each quad (``thread-id``) hold the scale factors."""
+    scale = layouts.scale_entry(database.spec, variant, entry.of)
+    ids = () if scale is None else scale.byte_ids if name.startswith("byte") else scale.thread_ids
+    return _register(database, variant, name, entry) | {"immediates": ids}
+
+
+def _immediate(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """A constant of the instruction."""
+    values = entry.values or tuple(range(entry.limit + 1))
+    return {"immediates": values, "takes_register": False, "constraint": "n"}
+
+
+def _selector(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
+    """Which threads of each quad hold the metadata; its range follows from the metadata's layout."""
+    metadata = layouts.metadata_entry(database.spec, variant)
+    count = metadata.selectors if metadata is not None else 1
+    return {"immediates": tuple(range(count)), "takes_register": False, "constraint": "n"}
+
+
+KINDS: dict[str, Callable[[Database, Variant, str, OperandKind], Known]] = {
+    "fragment": _fragment,
+    "accumulator": _fragment,
+    "descriptor": _register,
+    "predicate": _register,
+    "metadata": _metadata,
+    "selector": _selector,
+    "immediate": _immediate,
+    "scale-data": _scale_data,
+    "scale-id": _scale_id,
+}

@@ -1,0 +1,20 @@
+"""Where the packaged data lies: the same answer in a checkout, an editable install and a wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parent.parent
+#: A wheel carries ``spec/`` and ``generated/`` inside the package; in a checkout they stand at its top.
+_ROOT = _PACKAGE / "data" if (_PACKAGE / "data").is_dir() else _CHECKOUT
+
+SPEC = _ROOT / "spec"
+SCHEMAS = SPEC / "schema"
+GENERATED = _ROOT / "generated"
+DATABASE = GENERATED / "database" / "ptxmma.json"
+INCLUDE = GENERATED / "include"
+CMAKE = GENERATED / "cmake"
+#: Where ``ptxmma generate`` writes unless told otherwise.
+CHECKOUT = _CHECKOUT
+ASSEMBLERS = _CHECKOUT / ".cache" / "assemblers"

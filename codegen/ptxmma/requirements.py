@@ -1,0 +1,75 @@
+"""Requirements: the targets that accept a variant and the first PTX ISA version on each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from ptxmma.model import Observation, Requirement, Spec, Target, matches
+from ptxmma.variants import Variant
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Sort key of a version: ``8.10`` comes after ``8.9``."""
+    return tuple(map(int, version.split(".")))
+
+
+class Targets:
+    """The targets of a spec and which one has the features of which."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self.by_name = {target.name: target for target in targets}
+        self._closure: dict[str, frozenset[str]] = {}
+
+    def features(self, name: str) -> frozenset[str]:
+        """The targets whose features ``name`` has, itself included."""
+        found = self._closure.get(name)
+        if found is None:
+            found = frozenset({name}).union(*(self.features(parent) for parent in self.by_name[name].includes))
+            self._closure[name] = found
+        return found
+
+    def including(self, names: Iterable[str]) -> list[Target]:
+        """Every target that has the features of at least one of ``names``, in the order of the spec."""
+        wanted = set(names)
+        return [target for target in self.by_name.values() if wanted & self.features(target.name)]
+
+
+@functools.lru_cache(maxsize=4)
+def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
+    """The :class:`Targets` of a spec, made once."""
+    return Targets(spec_targets)
+
+
+def stated(variant: Variant) -> list[Requirement]:
+    """What the manual asks of a variant, rule by rule."""
+    return [rule for rule in variant.instruction.requires if matches(rule.when, variant.facts)]
+
+
+def observed(variant: Variant) -> list[Observation]:
+    """What assemblers do differently for a variant (at most one entry in a valid spec)."""
+    return [entry for entry in variant.instruction.observed if matches(entry.when, variant.facts)]
+
+
+def floor(variant: Variant) -> str:
+    """The first PTX ISA version that has the instruction itself, whatever the target."""
+    seen = [entry.ptx for entry in observed(variant) if entry.ptx]
+    return seen[0] if seen else max((rule.ptx for rule in stated(variant) if rule.ptx), key=version_key)
+
+
+def accepting(spec: Spec, variant: Variant) -> list[Target]:
+    """The targets that accept a variant with the newest assembler: the smallest set that the rules leave."""
+    targets = targets_of(spec.targets)
+    seen = [entry.targets for entry in observed(variant) if entry.targets]
+    sets = seen or [rule.targets for rule in stated(variant) if rule.targets]
+    left = targets.including(sets[0])
+    for names in sets[1:]:
+        allowed = {target.name for target in targets.including(names)}
+        left = [target for target in left if target.name in allowed]
+    return left
+
+
+def accepted_by(spec: Spec, variant: Variant) -> dict[str, str]:
+    """Target -> first PTX ISA version: the larger of the instruction's and the target's own."""
+    first = floor(variant)
+    return {target.name: max(first, target.ptx, key=version_key) for target in accepting(spec, variant)}
