@@ -60,6 +60,11 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The outputs for the given inputs (integers or arrays)."""
         return {output: self._gather(output, values) for output in self.outputs}
 
+    def evaluate(self, points: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+        """:meth:`apply` on plain lists, one entry per point."""
+        rows = [self.apply(dict(zip(points, values, strict=True))) for values in zip(*points.values(), strict=True)]
+        return {output: [row[output] for row in rows] for output in self.outputs}
+
     def _gather(self, output: str, values: Mapping[str, Any]) -> Any:
         result: Any = 0
         for run in self.runs(output):
@@ -95,64 +100,50 @@ def linear(
     """
     points = domain(inputs)
     values = function(points)
-    total = 1 << sum(inputs.values())
 
     def at(index: int) -> str:
         return ", ".join(f"{name}={column[index]}" for name, column in points.items())
 
     for name, width in outputs.items():
-        for index, value in enumerate(values[name]):
-            if not 0 <= value < 1 << width:
-                raise NotLinearError(f"{name} = {value} at {at(index)} is outside 0..{(1 << width) - 1}")
-    seen: dict[tuple[int, ...], int] = {}
-    for index, place in enumerate(zip(*(values[name] for name in outputs), strict=True)):
-        if place in seen:
-            where = ", ".join(f"{name}={value}" for name, value in zip(outputs, place, strict=True))
-            raise NotLinearError(f"{where} is owned twice: by {at(seen[place])} and by {at(index)}")
-        seen[place] = index
-    if len(seen) != 1 << sum(outputs.values()):
-        raise NotLinearError(f"{(1 << sum(outputs.values())) - len(seen)} places of the matrix are owned by nobody")
+        if min(values[name]) < 0 or max(values[name]) >= 1 << width:
+            index, value = next((i, value) for i, value in enumerate(values[name]) if not 0 <= value < 1 << width)
+            raise NotLinearError(f"{name} = {value} at {at(index)} is outside 0..{(1 << width) - 1}")
+    places = _packed(outputs, values)
+    if len(set(places)) != len(places):
+        seen: dict[int, int] = {}
+        index = next(i for i, place in enumerate(places) if seen.setdefault(place, i) != i)
+        where = ", ".join(f"{name}={values[name][index]}" for name in outputs)
+        raise NotLinearError(f"{where} is owned twice: by {at(seen[places[index]])} and by {at(index)}")
+    if missing := (1 << sum(outputs.values())) - len(places):
+        raise NotLinearError(f"{missing} places of the matrix are owned by nobody")
 
     bits: dict[str, tuple[tuple[str, int], ...]] = {}
-    below = 0
+    basis: list[int] = []
     for name, width in inputs.items():
         targets: list[tuple[str, int]] = []
-        for bit in range(width):
-            index = 1 << (below + bit)
-            place = [(output, values[output][index]) for output in outputs if values[output][index]]
-            if len(place) != 1 or place[0][1] & (place[0][1] - 1):
-                raise NotLinearError(f"not a permutation of bits: {at(index)} gives {dict(place)}")
-            targets.append((place[0][0], place[0][1].bit_length() - 1))
+        for _ in range(width):
+            index = 1 << len(basis)
+            moved = [(output, values[output][index]) for output in outputs if values[output][index]]
+            if len(moved) != 1 or moved[0][1] & (moved[0][1] - 1):
+                raise NotLinearError(f"not a permutation of bits: {at(index)} gives {dict(moved)}")
+            targets.append((moved[0][0], moved[0][1].bit_length() - 1))
+            basis.append(places[index])
         bits[name] = tuple(targets)
+    expected = [0]
+    for place in basis:
+        expected += [below | place for below in expected]
+    if expected != places:
+        index = next(i for i, (ours, theirs) in enumerate(zip(expected, places, strict=True)) if ours != theirs)
+        where = ", ".join(f"{name}={values[name][index]}" for name in outputs)
+        raise NotLinearError(f"not a permutation of bits: {at(index)} gives {where}, which its bits do not add up to")
+    return BitMap(dict(inputs), dict(outputs), bits)
+
+
+def _packed(fields: Mapping[str, int], values: Mapping[str, Sequence[int]]) -> list[int]:
+    """The fields of every point side by side in one integer."""
+    packed = [0] * len(next(iter(values.values())))
+    below = 0
+    for name, width in fields.items():
+        packed = [place | value << below for place, value in zip(packed, values[name], strict=True)]
         below += width
-    result = BitMap(dict(inputs), dict(outputs), bits)
-    image = result.apply({name: _Column(column) for name, column in points.items()})
-    for name in outputs:
-        column = image[name].values if isinstance(image[name], _Column) else [0] * total
-        for index, (ours, theirs) in enumerate(zip(column, values[name], strict=True)):
-            if ours != theirs:
-                raise NotLinearError(f"not a permutation of bits: {name} = {theirs} at {at(index)}, where its bits give {ours}")
-    return result
-
-
-class _Column:
-    """A list of integers with the four operators that :meth:`BitMap.apply` needs."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = values
-
-    def __rshift__(self, count: int) -> _Column:
-        return _Column([value >> count for value in self.values])
-
-    def __lshift__(self, count: int) -> _Column:
-        return _Column([value << count for value in self.values])
-
-    def __and__(self, mask: int) -> _Column:
-        return _Column([value & mask for value in self.values])
-
-    def __or__(self, other: _Column) -> _Column:
-        return _Column([a | b for a, b in zip(self.values, other.values, strict=True)])
-
-    def __ror__(self, other: int) -> _Column:
-        assert other == 0
-        return self
+    return packed

@@ -39,7 +39,7 @@ def _spec_options(command: click.decorators.FC) -> click.decorators.FC:
 
 @main.command()
 @_spec_options
-@click.option("--out", type=_DIRECTORY, default=paths.CHECKOUT, show_default="this checkout", help="Where generated/ and docs/ are written.")
+@click.option("--out", type=_DIRECTORY, default=paths.CHECKOUT, show_default="this checkout", help="Where generated/ and docs/ go.")
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
@@ -74,8 +74,8 @@ def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...],
 def validate(spec: Path, overlay: Path | None) -> None:
     """Check the spec and say everything that is wrong with it."""
     catalog = _read(spec, overlay)
-    count = sum(1 for _ in catalog.all())
-    click.echo(f"{spec}: valid; {len(catalog.database.spec.instructions)} instructions, {count} variants, {len(catalog.database.layouts)} layouts")
+    variants, layouts = sum(1 for _ in catalog.all()), len(catalog.database.layouts)
+    click.echo(f"{spec}: valid; {len(catalog.database.spec.instructions)} instructions, {variants} variants, {layouts} layouts")
 
 
 def _read(spec: Path, overlay: Path | None) -> Catalog:

@@ -12,7 +12,7 @@ import msgspec
 
 from ptxmma import formula
 from ptxmma.model import Condition, Facts, Fragment, Granularity, MetadataLayout, ScaleLayout, Spec, matches
-from ptxmma.variants import Variant, shape_token
+from ptxmma.variants import SHAPE, Variant, shape_token
 
 #: Threads that execute together, by scope.
 THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
@@ -45,10 +45,23 @@ def container_bits(spec: Spec, element: str, facts: Facts) -> int:
     return next(entry.bits for entry in spec.types.elements if entry.name == element)
 
 
-def fragment_plan(spec: Spec, variant: Variant, operand: str, element: str) -> Plan | None:
-    """The layout of a register operand, or None where the spec has no formula for it."""
+def fragment_facts(spec: Spec, variant: Variant, operand: str, element: str) -> dict[str, str | int]:
+    """What the conditions and formulas of fragments see: the variant's facts, ``operand``, ``bits`` and ``ratio``."""
     facts = dict(variant.facts) | {"operand": operand, "bits": container_bits(spec, element, variant.facts)}
     facts["ratio"] = 2 if variant.instruction.sparse and operand == "a" else 1
+    return facts
+
+
+def key(variant: Variant) -> tuple[object, ...]:
+    """Equal for variants whose operands have the same layouts and register types: all that differ in n of a range only."""
+    facts = variant.facts
+    ignored = {SHAPE, "n"} if variant.ranges_over_n else {SHAPE}
+    return tuple(value for name, value in facts.items() if name not in ignored)
+
+
+def fragment_plan(spec: Spec, variant: Variant, operand: str, element: str) -> Plan | None:
+    """The layout of a register operand, or None where the spec has no formula for it."""
+    facts = fragment_facts(spec, variant, operand, element)
     index = first_match([entry.of for entry in spec.fragments], facts, [operand in entry.operands for entry in spec.fragments])
     if index is None:
         return None

@@ -23,7 +23,15 @@ Condition = dict[str, tuple[str | int, ...]]
 
 def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
     """Whether any of the conditions holds; no condition at all always does.  A fact that is absent counts as ``""``."""
-    return not conditions or any(all(facts.get(key, "") in allowed for key, allowed in condition.items()) for condition in conditions)
+    if not conditions:
+        return True
+    for condition in conditions:
+        for key, allowed in condition.items():
+            if facts.get(key, "") not in allowed:
+                break
+        else:
+            return True
+    return False
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -33,7 +41,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 # --- types ------------------------------------------------------------------------------------------------------------------
 
 
-class ElementType(_Entry, kw_only=True):
+class ElementType(_Entry, frozen=True, kw_only=True):
     """One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity."""
 
     name: str  # "e4m3"
@@ -49,7 +57,7 @@ class ElementType(_Entry, kw_only=True):
     source: str
 
 
-class Container(_Entry, kw_only=True):
+class Container(_Entry, frozen=True, kw_only=True):
     """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
 
     elements: tuple[str, ...]  # ("e2m1",)
@@ -59,7 +67,7 @@ class Container(_Entry, kw_only=True):
     source: str
 
 
-class RegisterType(_Entry, kw_only=True):
+class RegisterType(_Entry, frozen=True, kw_only=True):
     """A PTX register type, e.g. f16x2: 32 bits, two f16 elements."""
 
     name: str  # "b32"
@@ -70,7 +78,7 @@ class RegisterType(_Entry, kw_only=True):
     source: str
 
 
-class Carrier(_Entry, kw_only=True):
+class Carrier(_Entry, frozen=True, kw_only=True):
     """The register types that assemblers take for an operand, the one that wrappers use first."""
 
     operands: tuple[str, ...]  # ("a", "b")
@@ -83,7 +91,7 @@ class Carrier(_Entry, kw_only=True):
 # --- targets and versions ---------------------------------------------------------------------------------------------------
 
 
-class Target(_Entry, kw_only=True):
+class Target(_Entry, frozen=True, kw_only=True):
     """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
 
     name: str  # "sm_120a"
@@ -102,7 +110,7 @@ class Target(_Entry, kw_only=True):
         return self.name[-1] if self.name[-1] in "af" else ""
 
 
-class IsaVersion(_Entry, kw_only=True):
+class IsaVersion(_Entry, frozen=True, kw_only=True):
     """A PTX ISA version and the CUDA release that brought it."""
 
     version: str  # "8.7"
@@ -113,7 +121,7 @@ class IsaVersion(_Entry, kw_only=True):
 # --- instructions -----------------------------------------------------------------------------------------------------------
 
 
-class Range(_Entry, kw_only=True):
+class Range(_Entry, frozen=True, kw_only=True):
     """``first, first + step, … last``."""
 
     first: int
@@ -121,7 +129,7 @@ class Range(_Entry, kw_only=True):
     step: int
 
 
-class Shape(_Entry, kw_only=True):
+class Shape(_Entry, frozen=True, kw_only=True):
     """An MxNxK shape; n is one number or the union of ranges."""
 
     m: int
@@ -133,7 +141,7 @@ class Shape(_Entry, kw_only=True):
         return [n for span in self.n for n in range(span.first, span.last + 1, span.step)]
 
 
-class Qualifier(_Entry, kw_only=True):
+class Qualifier(_Entry, frozen=True, kw_only=True):
     """What one placeholder of the syntax means."""
 
     title: str  # "element type of A"
@@ -141,7 +149,7 @@ class Qualifier(_Entry, kw_only=True):
     default: tuple[QualifierDefault, ...] = ()  # what leaving it out means
 
 
-class QualifierDefault(_Entry, kw_only=True):
+class QualifierDefault(_Entry, frozen=True, kw_only=True):
     """Left out, the qualifier means ``value`` wherever ``when`` holds."""
 
     value: str  # "scale_vec::2X"
@@ -149,7 +157,7 @@ class QualifierDefault(_Entry, kw_only=True):
     source: str
 
 
-class Form(_Entry, kw_only=True):
+class Form(_Entry, frozen=True, kw_only=True):
     """A set of variants: the product of its shapes and qualifier values, all with the same operands."""
 
     shapes: tuple[Shape, ...] = ()
@@ -159,7 +167,7 @@ class Form(_Entry, kw_only=True):
     source: str
 
 
-class OperandKind(_Entry, kw_only=True):
+class OperandKind(_Entry, frozen=True, kw_only=True):
     """One operand of an instruction; its kind decides what else is known of it."""
 
     kind: str  # see ptxmma.operands.KINDS
@@ -176,7 +184,7 @@ class OperandKind(_Entry, kw_only=True):
     source: str
 
 
-class Requirement(_Entry, kw_only=True):
+class Requirement(_Entry, frozen=True, kw_only=True):
     """A rule: variants that match need this PTX ISA version and one of these targets (or one that includes them)."""
 
     when: tuple[Condition, ...] = ()
@@ -186,7 +194,7 @@ class Requirement(_Entry, kw_only=True):
     source: str
 
 
-class Observation(_Entry, kw_only=True):
+class Observation(_Entry, frozen=True, kw_only=True):
     """What assemblers do where it differs from the manual; it replaces what the requirements say for the variants that match."""
 
     when: tuple[Condition, ...] = ()
@@ -196,7 +204,7 @@ class Observation(_Entry, kw_only=True):
     source: str
 
 
-class Semantics(_Entry, kw_only=True):
+class Semantics(_Entry, frozen=True, kw_only=True):
     """What the arithmetic of the matching variants promises."""
 
     when: tuple[Condition, ...] = ()
@@ -209,7 +217,7 @@ class Semantics(_Entry, kw_only=True):
     source: str
 
 
-class Statement(_Entry, kw_only=True):
+class Statement(_Entry, frozen=True, kw_only=True):
     """A fact in words, for the variants that match: undefined behaviour, uniformity, notes."""
 
     when: tuple[Condition, ...] = ()
@@ -218,7 +226,7 @@ class Statement(_Entry, kw_only=True):
     source: str
 
 
-class InstructionSet(_Entry, kw_only=True):
+class InstructionSet(_Entry, frozen=True, kw_only=True):
     """One PTX instruction with all its forms."""
 
     name: str  # "mma.sp"
@@ -250,14 +258,14 @@ class InstructionSet(_Entry, kw_only=True):
 Cases = tuple["Case", ...]
 
 
-class Case(_Entry, kw_only=True):
+class Case(_Entry, frozen=True, kw_only=True):
     """``is`` where ``when`` holds; the last case has no condition."""
 
     value: str = msgspec.field(name="is")
     when: str = ""
 
 
-class Stated(_Entry, kw_only=True):
+class Stated(_Entry, frozen=True, kw_only=True):
     """The manual's own formula for one shape: it must agree with ours, or differ where ``erratum`` says so."""
 
     section: str
@@ -271,7 +279,7 @@ class Stated(_Entry, kw_only=True):
     erratum: str = ""  # key in errata.yaml: the printed formula is known to be wrong
 
 
-class Fragment(_Entry, kw_only=True):
+class Fragment(_Entry, frozen=True, kw_only=True):
     """Which element of a matrix an element of a thread's registers is: one formula for a set of shapes and types."""
 
     operands: tuple[str, ...]  # ("c", "d")
@@ -288,7 +296,7 @@ class Fragment(_Entry, kw_only=True):
     source: str
 
 
-class Granularity(_Entry, kw_only=True):
+class Granularity(_Entry, frozen=True, kw_only=True):
     """A pattern of structured sparsity, e.g. 2:4: two of four elements are kept."""
 
     name: str  # "2:4"
@@ -304,7 +312,7 @@ class Granularity(_Entry, kw_only=True):
     source: str
 
 
-class MetadataLayout(_Entry, kw_only=True):
+class MetadataLayout(_Entry, frozen=True, kw_only=True):
     """Where a chunk's field stands: thread and lowest bit as formulas over row, chunk and selector."""
 
     of: tuple[Condition, ...]
@@ -316,7 +324,7 @@ class MetadataLayout(_Entry, kw_only=True):
     source: str
 
 
-class ScaleLayout(_Entry, kw_only=True):
+class ScaleLayout(_Entry, frozen=True, kw_only=True):
     """Where a scale factor stands: thread and byte as formulas over row (of A; column of B), block and the scale ids."""
 
     operand: str  # "a" or "b"
@@ -330,7 +338,7 @@ class ScaleLayout(_Entry, kw_only=True):
     source: str
 
 
-class BlockScaling(_Entry, kw_only=True):
+class BlockScaling(_Entry, frozen=True, kw_only=True):
     """Which scale vectors and scale types a kind admits."""
 
     kind: str  # "kind::mxf4"
@@ -343,7 +351,7 @@ class BlockScaling(_Entry, kw_only=True):
 # --- shared memory ----------------------------------------------------------------------------------------------------------
 
 
-class Swizzle(_Entry, kw_only=True):
+class Swizzle(_Entry, frozen=True, kw_only=True):
     """A swizzle mode of shared memory."""
 
     name: str  # "128B"
@@ -357,7 +365,7 @@ class Swizzle(_Entry, kw_only=True):
     source: str
 
 
-class CanonicalLayout(_Entry, kw_only=True):
+class CanonicalLayout(_Entry, frozen=True, kw_only=True):
     """How a matrix operand lies in shared memory for one majorness and one group of swizzle modes."""
 
     majorness: str  # "K" or "MN"
@@ -370,7 +378,7 @@ class CanonicalLayout(_Entry, kw_only=True):
     source: str
 
 
-class Majorness(_Entry, kw_only=True):
+class Majorness(_Entry, frozen=True, kw_only=True):
     """Which element types an instruction can read with which majorness."""
 
     majorness: str
@@ -379,7 +387,7 @@ class Majorness(_Entry, kw_only=True):
     source: str
 
 
-class DescriptorField(_Entry, kw_only=True):
+class DescriptorField(_Entry, frozen=True, kw_only=True):
     """A field of the 64-bit matrix descriptor."""
 
     name: str  # "start_address"
@@ -391,7 +399,7 @@ class DescriptorField(_Entry, kw_only=True):
     source: str
 
 
-class Example(_Entry, kw_only=True):
+class Example(_Entry, frozen=True, kw_only=True):
     """A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce."""
 
     name: str
@@ -408,7 +416,7 @@ class Example(_Entry, kw_only=True):
     source: str
 
 
-class SharedMemory(_Entry, kw_only=True):
+class SharedMemory(_Entry, frozen=True, kw_only=True):
     """Everything about matrix operands in shared memory."""
 
     alignment: int  # bytes
@@ -426,7 +434,7 @@ class SharedMemory(_Entry, kw_only=True):
 # --- protocol ---------------------------------------------------------------------------------------------------------------
 
 
-class Step(_Entry, kw_only=True):
+class Step(_Entry, frozen=True, kw_only=True):
     """One step of the asynchronous protocol."""
 
     name: str
@@ -435,7 +443,7 @@ class Step(_Entry, kw_only=True):
     source: str
 
 
-class Definition(_Entry, kw_only=True):
+class Definition(_Entry, frozen=True, kw_only=True):
     """A term with its formula."""
 
     name: str  # "warp rank"
@@ -444,7 +452,7 @@ class Definition(_Entry, kw_only=True):
     source: str
 
 
-class Protocol(_Entry, kw_only=True):
+class Protocol(_Entry, frozen=True, kw_only=True):
     """How asynchronous instructions are ordered against registers and memory."""
 
     definitions: tuple[Definition, ...]
@@ -457,7 +465,7 @@ class Protocol(_Entry, kw_only=True):
 # --- the whole --------------------------------------------------------------------------------------------------------------
 
 
-class Erratum(_Entry, kw_only=True):
+class Erratum(_Entry, frozen=True, kw_only=True):
     """A place where the manual contradicts itself, the assembler or the chip."""
 
     id: str  # "f64-k16-a-col"
@@ -468,7 +476,7 @@ class Erratum(_Entry, kw_only=True):
     family: str = ""
 
 
-class Types(_Entry, kw_only=True):
+class Types(_Entry, frozen=True, kw_only=True):
     """Element types, their containers, register types, and which carries which."""
 
     elements: tuple[ElementType, ...] = ()
@@ -477,7 +485,7 @@ class Types(_Entry, kw_only=True):
     carriers: tuple[Carrier, ...] = ()
 
 
-class Spec(_Entry, kw_only=True):
+class Spec(_Entry, frozen=True, kw_only=True):
     """The whole spec, as its YAML files say it."""
 
     version: str  # semantic version of the spec: "1.0.0"
@@ -496,7 +504,7 @@ class Spec(_Entry, kw_only=True):
     errata: tuple[Erratum, ...] = ()
 
 
-class Layout(_Entry, kw_only=True):
+class Layout(_Entry, frozen=True, kw_only=True):
     """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
 
     Inputs and outputs by ``kind``: fragments map ``(i, lane)`` to ``(row, col[, computation])``; metadata maps
@@ -516,7 +524,7 @@ class Layout(_Entry, kw_only=True):
     map: BitMap
 
 
-class Database(_Entry, kw_only=True, dict=True):
+class Database(_Entry, frozen=True, kw_only=True, dict=True):
     """What ``ptxmma.json`` holds: the spec, and every layout that its formulas derive."""
 
     spec: Spec

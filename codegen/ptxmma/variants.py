@@ -113,8 +113,6 @@ def _identify(instruction: InstructionSet, facts: Facts) -> str:
 SpellingKey = tuple[tuple[str, ...], ...]
 
 
-
-
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
     """Every value that some form gives a qualifier."""
     return frozenset(v for form in instruction.forms for v in form.qualifiers.get(name, ()) if v and not v.startswith("="))
@@ -123,10 +121,7 @@ def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
 def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:
     """The tokens whose order counts, each with the number of its group."""
     return {
-        token: index
-        for index, names in enumerate(instruction.ordered)
-        for name in names
-        for token in qualifier_values(instruction, name)
+        token: index for index, names in enumerate(instruction.ordered) for name in names for token in qualifier_values(instruction, name)
     }
 
 
@@ -155,8 +150,7 @@ class Spellings:
         for fuller, name, value in with_defaults(self._instruction, tokens):
             found = self._index.get(self._key(fuller))
             if found is not None and any(
-                default.value == value and matches(default.when, found.facts)
-                for default in self._instruction.qualifiers[name].default
+                default.value == value and matches(default.when, found.facts) for default in self._instruction.qualifiers[name].default
             ):
                 return found
         return None

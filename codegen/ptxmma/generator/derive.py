@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from ptxmma import formula, layouts
 from ptxmma.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.formula import FormulaError
+from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
+from ptxmma.generator.evaluation import EntryError, evaluate_entry, numbers, thread
 from ptxmma.generator.problems import Problem, SpecError
 from ptxmma.layouts import Plan
-from ptxmma.model import Cases, Database, Layout, Spec
+from ptxmma.model import Database, Layout, Spec
 from ptxmma.variants import Variant, expand
 
 _BYTES_PER_REGISTER = 4
@@ -24,32 +26,31 @@ def derive(spec: Spec, positions: Positions) -> Database:
         SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is no bit map.
     """
     found: dict[str, Layout] = {}
+    maps: dict[tuple[object, ...], BitMap] = {}
+    plans: dict[str, Plan] = {}
     problems: list[Problem] = []
     for plan in _plans(spec):
         if plan.name in found:
             continue
         try:
-            found[plan.name] = layout(spec, plan)
-        except _FormulaProblem as problem:
-            position = positions.at(_SECTION[plan.kind], plan.entry, *problem.place)
-            position = position._replace(column=position.column + problem.column)
-            problems.append(Problem(position, f"{plan.name}: {problem}"))
+            key = _formula_key(spec, plan)
+            if key not in maps:
+                maps[key] = _KINDS[plan.kind](spec, plan)
+            found[plan.name] = _layout(plan, maps[key])
+            plans[plan.name] = plan
+        except EntryError as error:
+            problems.append(error.at(positions, plan.name, _SECTION[plan.kind], plan.entry))
         except NotLinearError as error:
             problems.append(Problem(positions.at(_SECTION[plan.kind], plan.entry), f"{plan.name}: {error}"))
+    if not problems:
+        problems = list(stated.check(spec, positions, [(plan, found[name].map) for name, plan in plans.items()]))
     if problems:
         raise SpecError(problems)
     return Database(spec=spec, layouts=tuple(found.values()))
 
 
 _SECTION = {"fragment": "fragments", "metadata": "metadata", "scale": "scales"}
-
-
-class _FormulaProblem(ValueError):
-    """A formula that cannot be evaluated: at ``place`` inside its entry, ``column`` characters into its text."""
-
-    def __init__(self, error: FormulaError, place: tuple[str | int, ...]) -> None:
-        super().__init__(str(error))
-        self.place, self.column = place, error.column
+_FORMULAS = {"fragment": ("row", "col", "computation"), "metadata": ("lane", "bit"), "scale": ("lane", "byte")}
 
 
 def _plans(spec: Spec) -> Iterator[Plan]:
@@ -58,22 +59,14 @@ def _plans(spec: Spec) -> Iterator[Plan]:
     for instruction in spec.instructions:
         kinds = instruction.operand_kinds
         for variant in expand(instruction):
+            key = layouts.key(variant)
+            if key in seen:
+                continue
+            seen.add(key)
             for name, entry in kinds.items():
-                key = _key(variant, name)
-                if key in seen:
-                    continue
-                seen.add(key)
                 plan = _plan(spec, variant, name, entry.kind, entry.type, entry.of)
                 if plan is not None:
                     yield plan
-
-
-def _key(variant: Variant, operand: str) -> tuple[object, ...]:
-    """Variants that differ only in what no layout depends on (n, saturation, rounding) share this."""
-    facts = variant.facts
-    types = (facts.get("dtype"), facts.get("atype"), facts.get("btype"), facts.get("ctype"), facts.get("kind"), facts.get("scale_vec"))
-    return (variant.instruction.name, operand, facts.get("m"), facts.get("k"), not variant.ranges_over_n and facts.get("n"), types,
-            facts.get("alayout"), facts.get("blayout"))
 
 
 def _plan(spec: Spec, variant: Variant, name: str, kind: str, qualifier: str, of: str) -> Plan | None:
@@ -86,9 +79,19 @@ def _plan(spec: Spec, variant: Variant, name: str, kind: str, qualifier: str, of
     return None
 
 
-def layout(spec: Spec, plan: Plan) -> Layout:
-    """Evaluate one plan's formulas over the whole domain and prove the bit map that they make."""
-    bit_map = _KINDS[plan.kind](spec, plan)
+def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:
+    """Plans with equal keys have one bit map: the same formulas over the same sizes and the same values of what they read."""
+    entry = getattr(spec, _SECTION[plan.kind])[plan.entry]
+    texts = [*entry.let.values(), *(case.value for name in _FORMULAS[plan.kind] for case in getattr(entry, name))]
+    texts += [case.when for name in _FORMULAS[plan.kind] for case in getattr(entry, name) if case.when]
+    try:
+        read = {name for text in texts for name in formula.names(formula.parse(text))}
+    except FormulaError:
+        read = set(plan.facts)  # evaluation will say where
+    return (plan.kind, plan.entry, plan.rows, plan.cols, plan.threads, *((name, plan.facts.get(name)) for name in sorted(read)))
+
+
+def _layout(plan: Plan, bit_map: BitMap) -> Layout:
     return Layout(
         name=plan.name,
         kind=plan.kind,
@@ -113,8 +116,8 @@ def _fragment(spec: Spec, plan: Plan) -> BitMap:
     inputs = {"i": sum(outputs.values()) - threads, "lane": threads}
 
     def function(points: Points) -> dict[str, list[int]]:
-        variables = _numbers(plan) | {"i": points["i"]} | _thread(points["lane"])
-        return _evaluate(entry.let, {name: getattr(entry, name) for name in outputs}, variables, len(points["i"]))
+        variables = numbers(plan) | {"i": points["i"]} | thread(points["lane"])
+        return evaluate_entry(entry.let, {name: getattr(entry, name) for name in outputs}, variables, len(points["i"]))
 
     return linear(inputs, outputs, function)
 
@@ -126,7 +129,7 @@ def _metadata(spec: Spec, plan: Plan) -> BitMap:
     field = _REGISTER_BITS >> outputs["field"]
 
     def function(points: Points) -> dict[str, list[int]]:
-        values = _evaluate(entry.let, {"lane": entry.lane, "bit": entry.bit}, _numbers(plan) | dict(points), len(points["row"]))
+        values = evaluate_entry(entry.let, {"lane": entry.lane, "bit": entry.bit}, numbers(plan) | dict(points), len(points["row"]))
         return {"lane": values["lane"], "field": [bit // field if bit % field == 0 else -1 for bit in values["bit"]]}
 
     return linear(inputs, outputs, function)
@@ -147,8 +150,8 @@ def _scale(spec: Spec, plan: Plan) -> BitMap:
             "byte_id": [entry.byte_ids[index] for index in points["byte_id"]],
             "thread_id": [entry.thread_ids[index] for index in points["thread_id"]],
         }
-        variables = _numbers(plan) | dict(points) | ids
-        return _evaluate(entry.let, {"lane": entry.lane, "byte": entry.byte}, variables, len(points["row"]))
+        variables = numbers(plan) | dict(points) | ids
+        return evaluate_entry(entry.let, {"lane": entry.lane, "byte": entry.byte}, variables, len(points["row"]))
 
     return linear(inputs, outputs, function)
 
@@ -159,29 +162,3 @@ def width(count: int) -> int:
 
 
 _KINDS = {"fragment": _fragment, "metadata": _metadata, "scale": _scale}
-
-
-def _numbers(plan: Plan) -> dict[str, formula.Value]:
-    return {name: value for name, value in plan.facts.items() if isinstance(value, int)}
-
-
-def _thread(threads: list[int]) -> dict[str, formula.Value]:
-    """``lane`` within the warp and ``warp`` within the warpgroup."""
-    return {"lane": [thread % 32 for thread in threads], "warp": [thread // 32 for thread in threads]}
-
-
-def _evaluate(let: dict[str, str], cases: dict[str, Cases], variables: dict[str, formula.Value], points: int) -> dict[str, list[int]]:
-    """The values of several formulas that share helper definitions."""
-    place: tuple[str | int, ...] = ()
-    try:
-        for name, text in let.items():
-            place = ("let", name)
-            variables[name] = formula.evaluate(formula.parse(text), variables)
-        results = {}
-        for name, entries in cases.items():
-            place = (name,)
-            parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in entries]
-            results[name] = formula.evaluate_cases(parsed, variables, points)
-    except FormulaError as error:
-        raise _FormulaProblem(error, place) from None
-    return results

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import referencing
 import yaml
 from jsonschema.exceptions import ValidationError
 
@@ -134,12 +133,13 @@ class _Reader:
                 self._problems.append(Problem(place, "a key must be plain text"))
                 continue
             key = key_node.value
+            inside: Path_ = (*path, key)
             if key in result:
-                first = self.positions[(*path, key)]
+                first = self.positions[inside]
                 self._problems.append(Problem(place, f"duplicate key {key!r}; it stands in line {first.line} too"))
                 continue
-            self.positions[(*path, key)] = place
-            result[key] = self.read(value_node, (*path, key))
+            self.positions[inside] = place
+            result[key] = self.read(value_node, inside)
         return result
 
     def _scalar(self, node: yaml.ScalarNode, position: Position) -> Any:
@@ -150,8 +150,9 @@ class _Reader:
             return int(node.value)
         if kind == "bool" and node.value in ("true", "false"):
             return node.value == "true"
-        what = {"float": "a number with a fraction, not a version", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
-        self._problems.append(Problem(position, f'{node.value or "an empty value"} is {what} to YAML; write it in quotes: "{node.value}"'))
+        what = {"float": "a number with a fraction", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
+        message = f'{node.value or "an empty value"} is {what} to YAML; write it in quotes: "{node.value}"'
+        self._problems.append(Problem(position, message))
         return node.value
 
 
@@ -162,14 +163,21 @@ class _Reader:
 def _validators() -> dict[str, jsonschema.Draft202012Validator]:
     """A validator for each ``kind`` of document."""
     schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths.SCHEMAS.glob("*.schema.json"))}
-    registry: referencing.Registry[Any] = referencing.Registry().with_resources(
-        (name, referencing.Resource.from_contents(schema)) for name, schema in schemas.items()
-    )
+    shared = schemas.pop("common.schema.json")["$defs"]
     return {
-        name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(schema, registry=registry)
-        for name, schema in schemas.items()
-        if name != "common.schema.json"
+        name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(_inlined(schema, shared)) for name, schema in schemas.items()
     }
+
+
+def _inlined(schema: Any, shared: dict[str, Any]) -> Any:
+    """The schema with its references to the common definitions replaced by them: following them takes half of the checking."""
+    if isinstance(schema, list):
+        return [_inlined(part, shared) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(shared[schema["$ref"].rpartition("/")[2]], shared)
+    return {key: _inlined(part, shared) for key, part in schema.items()}
 
 
 def _check(document: Document) -> Iterator[Problem]:
@@ -203,28 +211,33 @@ def _deepest(error: ValidationError) -> Iterable[ValidationError]:
 
 def _problem(document: Document, error: ValidationError) -> Problem:
     path: Path_ = tuple(error.absolute_path)
-    if error.validator in ("additionalProperties", "unevaluatedProperties") and isinstance(error.instance, dict):
-        allowed = list(error.schema.get("properties", {}))
-        patterns = [re.compile(pattern) for pattern in error.schema.get("patternProperties", {})]
-        unknown = [key for key in error.instance if key not in allowed and not any(p.search(key) for p in patterns)]
-        place = document.positions[(*path, unknown[0])]
-        return Problem(place, f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(allowed)}")
+    schema: dict[str, Any] = error.schema if isinstance(error.schema, dict) else {}
+    wanted: Any = error.validator_value
+    instance: Any = error.instance
+    if error.validator == "additionalProperties" and isinstance(instance, dict):
+        allowed = list(schema.get("properties", {}))
+        patterns = [re.compile(pattern) for pattern in schema.get("patternProperties", {})]
+        unknown = [key for key in instance if key not in allowed and not any(p.search(key) for p in patterns)]
+        inside: Path_ = (*path, unknown[0])
+        shown = allowed or [f"names like {pattern.pattern}" for pattern in patterns]
+        return Problem(document.positions[inside], f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(shown)}")
     place = nearest(document.positions, path)
-    said = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
     key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
+    hint = f": {schema['description']}" if "description" in schema else ""
     if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing = [name for name in wanted if name not in instance]
         return Problem(place, f"{key}missing key {', '.join(map(repr, missing))}")
     if error.validator == "enum":
-        return Problem(place, f"{key}{error.instance!r} is not allowed; one of {', '.join(map(str, error.validator_value))}")
+        return Problem(place, f"{key}{_brief(instance)} is not allowed; one of {', '.join(map(str, wanted))}")
     if error.validator == "type":
-        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
-        return Problem(place, f"{key}{_brief(error.instance)} is not of type {wanted}" + (f": {said}" if said else ""))
+        return Problem(
+            place, f"{key}{_brief(instance)} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}{hint}"
+        )
     if error.validator == "pattern":
-        return Problem(place, f"{key}{error.instance!r} does not match {error.validator_value}" + (f": {said}" if said else ""))
+        return Problem(place, f"{key}{_brief(instance)} does not match {wanted}{hint}")
     if error.validator in ("oneOf", "anyOf"):
-        return Problem(place, f"{key}{_brief(error.instance)} is not allowed" + (f": {said}" if said else ""))
-    return Problem(place, f"{key}{error.message}" + (f": {said}" if said else ""))
+        return Problem(place, f"{key}{_brief(instance)} is not allowed{hint}")
+    return Problem(place, f"{key}{error.message}{hint}")
 
 
 def _brief(value: Any) -> str:

@@ -29,7 +29,8 @@ class Change(NamedTuple):
 
     def diff(self) -> str:
         """A unified diff from what is there to what should be, cut where it grows long."""
-        lines = list(difflib.unified_diff(self.old.splitlines(), self.new.splitlines(), f"{self.path} (now)", f"{self.path} (generated)", lineterm=""))
+        names = f"{self.path} (now)", f"{self.path} (generated)"
+        lines = list(difflib.unified_diff(self.old.splitlines(), self.new.splitlines(), *names, lineterm=""))
         if len(lines) > _LONGEST_DIFF:
             lines = [*lines[:_LONGEST_DIFF], f"... and {len(lines) - _LONGEST_DIFF} more lines"]
         return "\n".join(lines)

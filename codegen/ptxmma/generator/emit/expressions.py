@@ -150,8 +150,8 @@ def _latex(tree: ast.expr) -> str:
         return join.join(_latex(part) for part in tree.values)
     assert isinstance(tree, ast.Compare)
     text = _latex(tree.left)
-    for test, right in zip(tree.ops, tree.comparators, strict=True):
-        text += f" {_COMPARISONS[type(test)][1]} {_latex(right)}"
+    for test, comparator in zip(tree.ops, tree.comparators, strict=True):
+        text += f" {_COMPARISONS[type(test)][1]} {_latex(comparator)}"
     return text
 
 
