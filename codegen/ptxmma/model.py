@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -91,7 +92,7 @@ class Carrier(_Entry, frozen=True, kw_only=True):
 # --- targets and versions ---------------------------------------------------------------------------------------------------
 
 
-class Target(_Entry, frozen=True, kw_only=True):
+class Target(_Entry, frozen=True, kw_only=True, cache_hash=True):
     """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
 
     name: str  # "sm_120a"
@@ -139,6 +140,11 @@ class Shape(_Entry, frozen=True, kw_only=True):
     def each_n(self) -> list[int]:
         """Every n, ascending."""
         return [n for span in self.n for n in range(span.first, span.last + 1, span.step)]
+
+    @property
+    def ranges_over_n(self) -> bool:
+        """Whether it stands for many values of n."""
+        return len(self.n) > 1 or self.n[0].first + self.n[0].step <= self.n[0].last
 
 
 class Qualifier(_Entry, frozen=True, kw_only=True):
@@ -269,7 +275,7 @@ class Stated(_Entry, frozen=True, kw_only=True):
     """The manual's own formula for one shape: it must agree with ours, or differ where ``erratum`` says so."""
 
     section: str
-    of: Condition  # which instances
+    of: tuple[Condition, ...]  # which instances
     let: dict[str, str] = {}
     row: Cases = ()
     col: Cases = ()
@@ -523,6 +529,11 @@ class Layout(_Entry, frozen=True, kw_only=True):
     entry: int  # index of the spec's entry: fragments, metadata or scales
     map: BitMap
 
+    @property
+    def field_bits(self) -> int:
+        """Metadata only: bits of the field of one chunk; the fields of a thread fill its 32-bit register."""
+        return 32 >> self.map.outputs["field"]
+
 
 class Database(_Entry, frozen=True, kw_only=True, dict=True):
     """What ``ptxmma.json`` holds: the spec, and every layout that its formulas derive."""
@@ -534,3 +545,8 @@ class Database(_Entry, frozen=True, kw_only=True, dict=True):
     def layout(self) -> dict[str, Layout]:
         """The layouts by name."""
         return {layout.name: layout for layout in self.layouts}
+
+    @functools.cached_property
+    def memo(self) -> dict[object, Any]:
+        """What other modules have worked out about this database and need not work out again."""
+        return {}

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ptxmma import layouts
+from ptxmma import formula, layouts
 from ptxmma.model import Database, Granularity, Layout, OperandKind, RegisterType, Spec, matches
-from ptxmma.variants import Variant
+from ptxmma.variants import SHAPE, Variant
 
 
 class Operand(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,11 +137,34 @@ Known = dict[str, Any]
 
 
 def describe(database: Database, variant: Variant, name: str) -> Operand:
-    """Operand ``name`` of a variant."""
-    entry = variant.instruction.operand_kinds[name]
-    known: Known = {"access": entry.access, "default": entry.default, "uniform": entry.uniform}
-    known |= KINDS[entry.kind](database, variant, name, entry)
-    return Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
+    """Operand ``name`` of a variant; variants that agree in all that an operand can depend on share one object."""
+    instruction, facts = variant.instruction, variant.facts
+    place = (instruction.name, name, variant.ranges_over_n)
+    decisive = database.memo.get(place)
+    if decisive is None:
+        decisive = database.memo[place] = _decisive(database.spec, name, instruction.operand_kinds[name], variant.ranges_over_n)
+    key = (place, *[facts.get(fact) for fact in decisive])
+    found: Operand | None = database.memo.get(key)
+    if found is None:
+        entry = instruction.operand_kinds[name]
+        known: Known = {"access": entry.access, "default": entry.default, "uniform": entry.uniform}
+        known |= KINDS[entry.kind](database, variant, name, entry)
+        found = Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
+        database.memo[key] = found
+    return found
+
+
+def _decisive(spec: Spec, name: str, entry: OperandKind, ranges_over_n: bool) -> list[str]:
+    """The facts of a variant that an operand can depend on: those that conditions test, and those that the kinds read."""
+    conditions = [part.when for part in (*spec.types.containers, *spec.types.carriers)]
+    conditions += [part.of for part in (*spec.granularities, *spec.metadata, *spec.scales)]
+    fragments = [part for part in spec.fragments if entry.type and name in part.operands]
+    conditions += [part.of for part in fragments]
+    found = {fact for condition in conditions for case in condition for fact in case}
+    sizes = {size for part in fragments for text in (part.rows, part.cols) for size in formula.names(formula.parse(text))}
+    found |= sizes | {"m", "k", "atype", "stype", "scale_vec", entry.type}
+    found -= {SHAPE}  # m, n and k tell it
+    return sorted(found if ranges_over_n else found | {"n"})
 
 
 def register_type(spec: Spec, name: str) -> RegisterType:

@@ -34,6 +34,17 @@ class Targets:
         wanted = set(names)
         return [target for target in self.by_name.values() if wanted & self.features(target.name)]
 
+    @functools.cache  # noqa: B019  # a handful of Targets lives as long as the process
+    def common(self, sets: tuple[tuple[str, ...], ...]) -> tuple[Target, ...]:
+        """Every target that has the features of at least one of each set, in the order of the spec."""
+        allowed = [{target.name for target in self.including(names)} for names in sets]
+        return tuple(target for target in self.by_name.values() if all(target.name in names for names in allowed))
+
+    @functools.cache  # noqa: B019
+    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: str) -> dict[str, str]:
+        """Target -> the larger of ``first`` and its own first version, for :meth:`common`."""
+        return {target.name: max(first, target.ptx, key=version_key) for target in self.common(sets)}
+
 
 @functools.lru_cache(maxsize=4)
 def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
@@ -57,19 +68,17 @@ def floor(variant: Variant) -> str:
     return seen[0] if seen else max((rule.ptx for rule in stated(variant) if rule.ptx), key=version_key)
 
 
-def accepting(spec: Spec, variant: Variant) -> list[Target]:
+def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
     """The targets that accept a variant with the newest assembler: the smallest set that the rules leave."""
-    targets = targets_of(spec.targets)
-    seen = [entry.targets for entry in observed(variant) if entry.targets]
-    sets = seen or [rule.targets for rule in stated(variant) if rule.targets]
-    left = targets.including(sets[0])
-    for names in sets[1:]:
-        allowed = {target.name for target in targets.including(names)}
-        left = [target for target in left if target.name in allowed]
-    return left
+    return targets_of(spec.targets).common(_target_sets(variant))
 
 
 def accepted_by(spec: Spec, variant: Variant) -> dict[str, str]:
     """Target -> first PTX ISA version: the larger of the instruction's and the target's own."""
-    first = floor(variant)
-    return {target.name: max(first, target.ptx, key=version_key) for target in accepting(spec, variant)}
+    return targets_of(spec.targets).first_versions(_target_sets(variant), floor(variant)).copy()
+
+
+def _target_sets(variant: Variant) -> tuple[tuple[str, ...], ...]:
+    """The sets of targets of which a variant needs one each."""
+    seen = tuple(entry.targets for entry in observed(variant) if entry.targets)
+    return seen or tuple(rule.targets for rule in stated(variant) if rule.targets)

@@ -51,7 +51,7 @@ class Variant:
     @property
     def ranges_over_n(self) -> bool:
         """Whether its form has one entry for many values of n."""
-        return self.shape is not None and len(self.shape.each_n()) > 1
+        return self.shape is not None and self.shape.ranges_over_n
 
 
 def expand(instruction: InstructionSet) -> Iterator[Variant]:

@@ -44,7 +44,7 @@ class Positions:
                 best = part
         if best is None:
             return Position("spec")
-        return nearest(best[2].positions, best[1] + tuple(place[len(best[0]) :]))
+        return nearest(best[2], best[1] + tuple(place[len(best[0]) :]))
 
 
 def build(documents: list[Document]) -> tuple[Spec, Positions]:

@@ -29,11 +29,15 @@ _DEEPEST = 40
 
 
 class Document:
-    """One YAML document: its data, and where each part of it stands."""
+    """One YAML document: its data, and where each part of it stands.
 
-    def __init__(self, data: Any, positions: dict[Path_, Position]) -> None:
+    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key.
+    """
+
+    def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position]) -> None:
         self.data = data
         self.positions = positions
+        self.keys = keys
 
 
 def load(directory: Path, overlay: Path | None = None) -> list[Document]:
@@ -53,8 +57,9 @@ def load(directory: Path, overlay: Path | None = None) -> list[Document]:
         documents += _read(files[name], problems)
     if not documents and not problems:
         problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))
+    told = {problem.position for problem in problems}
     for document in documents:
-        problems += _check(document)
+        problems += (problem for problem in _check(document) if problem.position not in told)
     if problems:
         raise SpecError(problems)
     return documents
@@ -91,7 +96,7 @@ def _read(path: Path, problems: list[Problem]) -> list[Document]:
     documents = []
     for node in nodes:
         reader = _Reader(shown, problems)
-        documents.append(Document(reader.read(node, ()), reader.positions))
+        documents.append(Document(reader.read(node, ()), reader.positions, reader.keys))
     return documents
 
 
@@ -108,13 +113,15 @@ class _Reader:
 
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self.positions: dict[Path_, Position] = {}
+        self.keys: dict[Path_, Position] = {}
         self._file = file
         self._problems = problems
         self._seen: set[int] = set()
 
     def read(self, node: yaml.Node, path: Path_) -> Any:
-        position = Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
-        self.positions.setdefault(path, position)
+        quoted = isinstance(node, yaml.ScalarNode) and node.style in ('"', "'")
+        position = Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted)
+        self.positions[path] = position
         if id(node) in self._seen:
             self._problems.append(Problem(position, "aliases are not allowed; write the value out"))
             return None
@@ -135,10 +142,10 @@ class _Reader:
             key = key_node.value
             inside: Path_ = (*path, key)
             if key in result:
-                first = self.positions[inside]
+                first = self.keys[inside]
                 self._problems.append(Problem(place, f"duplicate key {key!r}; it stands in line {first.line} too"))
                 continue
-            self.positions[inside] = place
+            self.keys[inside] = place
             result[key] = self.read(value_node, inside)
         return result
 
@@ -220,8 +227,8 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         unknown = [key for key in instance if key not in allowed and not any(p.search(key) for p in patterns)]
         inside: Path_ = (*path, unknown[0])
         shown = allowed or [f"names like {pattern.pattern}" for pattern in patterns]
-        return Problem(document.positions[inside], f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(shown)}")
-    place = nearest(document.positions, path)
+        return Problem(document.keys[inside], f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(shown)}")
+    place = nearest(document, path)
     key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
     hint = f": {schema['description']}" if "description" in schema else ""
     if error.validator == "required":
@@ -245,8 +252,9 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def nearest(positions: dict[Path_, Position], path: Path_) -> Position:
-    """The position of the longest known beginning of ``path``."""
-    while path not in positions:
+def nearest(document: Document, path: Path_) -> Position:
+    """Where ``path`` stands, or the nearest part around it that is there: the text of a scalar, the key of anything larger."""
+    while path not in document.positions:
         path = path[:-1]
-    return positions[path]
+    whole = any(len(other) == len(path) + 1 and other[:-1] == path for other in document.positions)
+    return document.keys.get(path, document.positions[path]) if whole else document.positions[path]

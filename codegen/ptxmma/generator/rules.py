@@ -38,10 +38,11 @@ class _Checker:
     def __init__(self, spec: Spec, positions: Positions) -> None:
         self.spec = spec
         self.at = positions.at
-        self.targets = {entry.name for entry in spec.targets}
+        self.targets = [entry.name for entry in spec.targets]
         self.versions = [entry.version for entry in spec.isa_versions]
-        self.elements = {entry.name for entry in spec.types.elements}
-        self.registers = {entry.name for entry in spec.types.registers}
+        self.elements = [entry.name for entry in spec.types.elements]
+        self.registers = [entry.name for entry in spec.types.registers]
+        self.told: set[Position] = set()
 
     # --- one entry against the others ---------------------------------------------------------------------------------------
 
@@ -80,17 +81,17 @@ class _Checker:
             yield from self._known("register type", carrier.registers, self.registers, "types", "carriers", index, "registers")
         for index, scaling in enumerate(spec.block_scaling):
             yield from self._known("element type", scaling.stypes, self.elements, "block_scaling", index, "stypes")
-        families = {entry.family for entry in spec.instructions}
+        families = dict.fromkeys(entry.family for entry in spec.instructions)
         for index, erratum in enumerate(spec.errata):
             if erratum.family:
                 yield from self._known("family", [erratum.family], families, "errata", index, "family")
-        errata = {entry.id for entry in spec.errata}
+        errata = [entry.id for entry in spec.errata]
         for index, fragment in enumerate(spec.fragments):
             for number, stated in enumerate(fragment.stated):
                 if stated.erratum:
                     yield from self._known("erratum", [stated.erratum], errata, "fragments", index, "stated", number, "erratum")
         if spec.shared_memory is not None:
-            swizzles = {entry.name for entry in spec.shared_memory.swizzles}
+            swizzles = [entry.name for entry in spec.shared_memory.swizzles]
             for index, layout in enumerate(spec.shared_memory.layouts):
                 yield from self._known("swizzle", layout.swizzles, swizzles, "shared_memory", "layouts", index, "swizzles")
             for index, example in enumerate(spec.shared_memory.examples):
@@ -192,7 +193,7 @@ class _Checker:
                 for number, default in enumerate(qualifier.default):
                     here = ("instructions", index, "qualifiers", name, "default", number)
                     yield from self._condition(default.when, values, _COMMON_FACTS, (*here, "when"))
-                    yield from self._known(f"value of {name}", [default.value], values[name], *here, "value")
+                    yield from self._known(f"value of {name}", [default.value], sorted(values[name]), *here, "value")
         for section, key in (("fragments", "of"), ("granularities", "of"), ("metadata", "of"), ("scales", "of")):
             for number, part in enumerate(getattr(self.spec, section)):
                 yield from self._condition(getattr(part, key), everything, _COMMON_FACTS | _OPERAND_FACTS, (section, number, key))
@@ -287,8 +288,9 @@ class _Checker:
         found = [index for index, fit in enumerate(fits) if fit]
         if not found:
             yield Problem(position, f"no entry of {'.'.join(section)} covers {what}")
-        elif len(found) > 1:
-            yield Problem(self.at(*section, found[1]), f"two entries cover {what}; the other is at {self.at(*section, found[0])}")
+        elif len(found) > 1 and (second := self.at(*section, found[1])) not in self.told:
+            self.told.add(second)  # once is enough: the same two cover many variants
+            yield Problem(second, f"two entries cover {what}; the other is at {self.at(*section, found[0])}")
 
 
 _TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")

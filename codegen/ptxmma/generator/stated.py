@@ -38,7 +38,7 @@ def check(spec: Spec, positions: Positions, derived: list[tuple[Plan, BitMap]]) 
 
 
 def _fits(fragment: Fragment, stated: Stated, plan: Plan) -> bool:
-    return any(matches((stated.of,), dict(plan.facts) | {"operand": operand}) for operand in fragment.operands)
+    return any(matches(stated.of, dict(plan.facts) | {"operand": operand}) for operand in fragment.operands)
 
 
 def _difference(stated: Stated, plan: Plan, bit_map: BitMap) -> str:

@@ -14,13 +14,23 @@ from ptxmma.bitmap import BitMap, Run
 from ptxmma.model import Cases
 
 
-def gather(bit_map: BitMap, output: str, names: Mapping[str, str] | None = None) -> str:
+def gather(
+    bit_map: BitMap, output: str, names: Mapping[str, str] | None = None, *, lift: Mapping[str, int] | None = None, drop: int = 0
+) -> str:
     """The expression of one output over the inputs, e.g. ``(lane >> 2) | ((i & 2) << 2)``.
 
-    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.
+    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.  A field that
+    the text counts in larger steps than the map does is lifted: ``lift={"field": 2}`` where the text has bits and the map
+    fields of four bits, as input or output.  ``drop`` low bits of the output are forgotten: rounded down, before any lift.
     """
-    runs = bit_map.runs(output)
-    terms = [_term(run, bit_map.inputs[run.name], (names or {}).get(run.name, run.name)) for run in reversed(runs)]
+    lift = lift or {}
+    terms = []
+    for run in reversed(bit_map.runs(output)):
+        cut = max(drop - run.target, 0)
+        if cut < run.width:
+            up = lift.get(run.name, 0)
+            run = Run(run.name, run.source + cut + up, run.width - cut, run.target + cut + lift.get(output, 0))
+            terms.append(_term(run, bit_map.inputs[run.name] + up, (names or {}).get(run.name, run.name)))
     if not terms:
         return "0"
     if len(terms) == 1:
@@ -59,6 +69,7 @@ _C_OPERATORS: dict[type[ast.AST], str] = {
     ast.LShift: "<<",
     ast.RShift: ">>",
 }
+_PYTHON_OPERATORS = _C_OPERATORS | {ast.FloorDiv: "//"}
 _LATEX_OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -92,27 +103,62 @@ def _c(tree: ast.expr, names: Mapping[str, str]) -> str:
         return names.get(tree.id, tree.id)
     if isinstance(tree, ast.BinOp):
         return f"{_c_part(tree.left, names)} {_C_OPERATORS[type(tree.op)]} {_c_part(tree.right, names)}"
-    raise NotImplementedError(f"{type(tree).__name__} has no C text yet")
+    if isinstance(tree, ast.UnaryOp):
+        return f"0 - {_c_part(tree.operand, names)}" if isinstance(tree.op, ast.USub) else f"{_c_part(tree.operand, names)} == 0"
+    if isinstance(tree, ast.BoolOp):
+        # Both sides are always evaluated, so that no branch is asked for.
+        join = " & " if isinstance(tree.op, ast.And) else " | "
+        return join.join(f"({_c_part(part, names)} != 0)" for part in tree.values)
+    assert isinstance(tree, ast.Compare)
+    terms = [_c_part(part, names) for part in (tree.left, *tree.comparators)]
+    tests = [f"{a} {_COMPARISONS[type(test)][0]} {b}" for test, a, b in zip(tree.ops, terms, terms[1:], strict=False)]
+    return tests[0] if len(tests) == 1 else " & ".join(f"({test})" for test in tests)
 
 
 def _c_part(tree: ast.expr, names: Mapping[str, str]) -> str:
     text = _c(tree, names)
-    return f"({text})" if isinstance(tree, ast.BinOp) else text
+    return text if isinstance(tree, (ast.Constant, ast.Name)) else f"({text})"
 
 
 def to_python(text: str, names: Mapping[str, str] | None = None) -> str:
-    """A formula in Python; only names change."""
-    tree = formula.parse(text)
-    renamed = _Rename(names or {}).visit(ast.parse(ast.unparse(tree), mode="eval").body)
-    return ast.unparse(renamed)
+    """A formula in Python; parentheses wherever a reader might wonder which operator binds tighter."""
+    return _python(formula.parse(text), names or {})
 
 
-class _Rename(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+def _python(tree: ast.expr, names: Mapping[str, str]) -> str:
+    if isinstance(tree, ast.Constant):
+        return str(tree.value)
+    if isinstance(tree, ast.Name):
+        return names.get(tree.id, tree.id)
+    if isinstance(tree, ast.BinOp):
+        left, right = (_python(side, names) for side in (tree.left, tree.right))
+        left = left if _plainly(tree.left, tree.op, first=True) else f"({left})"
+        right = right if _plainly(tree.right, tree.op, first=False) else f"({right})"
+        return f"{left} {_PYTHON_OPERATORS[type(tree.op)]} {right}"
+    if isinstance(tree, ast.UnaryOp):
+        return ("-" if isinstance(tree.op, ast.USub) else "not ") + _python_part(tree.operand, names)
+    if isinstance(tree, ast.BoolOp):
+        return (" and " if isinstance(tree.op, ast.And) else " or ").join(_python_part(part, names) for part in tree.values)
+    assert isinstance(tree, ast.Compare)
+    text = _python_part(tree.left, names)
+    for test, right_side in zip(tree.ops, tree.comparators, strict=True):
+        text += f" {_COMPARISONS[type(test)][0]} {_python_part(right_side, names)}"
+    return text
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self._names.get(node.id, node.id), node.ctx)
+
+def _plainly(side: ast.expr, parent: ast.operator, *, first: bool) -> bool:
+    """Whether an operand needs no parentheses: a chain of one operator, or a term of a sum."""
+    if not isinstance(side, ast.BinOp):
+        return isinstance(side, (ast.Name, ast.Constant))
+    sums, products = (ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv, ast.Mod)
+    if isinstance(parent, sums) and isinstance(side.op, products):
+        return True
+    return first and (type(side.op) is type(parent) or (isinstance(parent, sums) and isinstance(side.op, sums)))
+
+
+def _python_part(tree: ast.expr, names: Mapping[str, str]) -> str:
+    text = _python(tree, names)
+    return text if isinstance(tree, (ast.Name, ast.Constant)) else f"({text})"
 
 
 def to_latex(text: str) -> str:

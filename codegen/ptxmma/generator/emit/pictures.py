@@ -1,0 +1,518 @@
+"""Layouts as SVG: small tables of cells, coloured by thread, with what a person wants to read in each.
+
+Everything is a :class:`Panel`, a grid of equally large cells with names along its edges; a picture is one or more panels on a card
+of its own, so that it reads the same on light and dark pages.  Cells of one thread are one path, labels are ``tspan`` elements of
+one ``text`` per row: a picture of 2,048 cells takes about 100 kB and no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ptxmma.bitmap import Run
+from ptxmma.formula import Value, evaluate, parse
+from ptxmma.model import Granularity, Layout, ScaleLayout, Swizzle
+
+#: Above this many elements a fragment is drawn with a cell for each register.
+MOST_CELLS = 2048
+#: A wider or higher matrix is cut into panels of this many cells.
+_PANEL = 32
+_WIDEST = 32 * 34 + 2 * 60
+_CELL_WIDTH, _CELL_HEIGHT = 34, 26
+_AXIS, _MARGIN = 44, 14
+
+#: Eight hues (after Okabe and Ito, who chose them for colour-blind readers) in four strengths: a quad has one hue.
+_HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
+_STRENGTHS = (0.28, 0.44, 0.60, 0.76)
+_COLOURS = [
+    "#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS
+]
+#: The colour of a cell that belongs to nobody.
+BLANK = -1
+
+_STYLE = (
+    "svg{font:9px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;text-anchor:middle;fill:#14171a}"
+    ".k{fill:#fff}.b{stroke:#fff;stroke-width:2}.l{fill:none;stroke:#000;stroke-opacity:.14}"
+    ".t{font-size:10px;font-weight:700}.h{font-size:14px;font-weight:700;text-anchor:start}"
+    ".n{font-size:11px;text-anchor:start}.p{font-size:11px;font-weight:700}.n,.x{fill:#57606a}.r{text-anchor:end}"
+    ".o{fill:#e9ebee}.s{fill:none;stroke:#8b949e}"
+    "@media(prefers-color-scheme:dark){.k{fill:#1c1f24}.b{stroke:#1c1f24}.h,.p{fill:#f0f2f4}.n,.x{fill:#a8b0ba}.o{fill:#8d949c}}"
+)
+
+
+class Panel(NamedTuple):
+    """A grid of cells.
+
+    ``colours`` holds a thread (or any number) for each cell, or :data:`BLANK`; ``tops`` and ``labels`` are the two lines in it.
+    ``corner`` names the two edges; ``spans`` are ``(first column, columns, text)`` of brackets above the columns' names.
+    """
+
+    head: str
+    corner: str
+    rows: Sequence[str]
+    cols: Sequence[str]
+    colours: Sequence[Sequence[int]]
+    tops: Sequence[Sequence[str]]
+    labels: Sequence[Sequence[str]]
+    spans: Sequence[tuple[int, int, str]] = ()
+    block: tuple[int, int] = (1, 1)  # columns and rows of cells that belong together: the elements of a register
+    cell: int = _CELL_WIDTH
+    more: str = ""  # what follows on the right
+
+    @property
+    def width(self) -> int:
+        """Pixels, with the names of the rows."""
+        return max(_AXIS + self.cell * len(self.cols) + (30 if self.more else 0), 7 * len(self.head) + 8)
+
+    @property
+    def above(self) -> int:
+        """Pixels of what stands above the cells."""
+        return (18 if self.head else 0) + (16 if self.spans else 0) + 16
+
+    @property
+    def height(self) -> int:
+        """Pixels, with all that stands above the cells."""
+        return self.above + _CELL_HEIGHT * len(self.rows)
+
+
+def xml(text: str) -> str:
+    """``text`` as XML character data or attribute value."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def sheet(title: str, notes: Sequence[str], panels: Iterable[Panel], *, stacked: bool = False) -> str:
+    """A picture of panels, side by side as far as they fit."""
+    top = _MARGIN + 8 + 8 + 15 * len(notes)
+    x, y, deepest, widest = _MARGIN, top, 0, 7 * max(len(title) + 8, *(len(note) - 8 for note in notes), 0)
+    body: list[str] = []
+    for panel in panels:
+        if x > _MARGIN and (stacked or x + panel.width > _WIDEST):
+            x, y, deepest = _MARGIN, y + deepest + _MARGIN, 0
+        body += _panel(panel, x, y)
+        widest, deepest = max(widest, x + panel.width - _MARGIN), max(deepest, panel.height)
+        x += panel.width + _MARGIN
+    return _document(title, notes, widest + 2 * _MARGIN, y + deepest + _MARGIN, body)
+
+
+def _document(title: str, notes: Sequence[str], width: int, height: int, body: Iterable[str]) -> str:
+    lines = [f'<text class="n" x="{_MARGIN}" y="{_MARGIN + 24 + 15 * index}">{xml(note)}</text>' for index, note in enumerate(notes)]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+            f"<title>{xml(title)}</title>",
+            f"<style>{_STYLE}</style>",
+            f'<rect class="k" width="{width}" height="{height}" rx="8"/>',
+            f'<text class="h" x="{_MARGIN}" y="{_MARGIN + 8}">{xml(title)}</text>',
+            *lines,
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _panel(panel: Panel, x: int, y: int) -> Iterator[str]:
+    """The elements of a panel; coordinates count from its first cell."""
+    width, height = panel.cell, _CELL_HEIGHT
+    right, bottom = width * len(panel.cols), height * len(panel.rows)
+    middles = [width * column + width // 2 for column in range(len(panel.cols))]
+    yield f'<g transform="translate({x + _AXIS} {y + panel.above})">'
+    if panel.head:
+        yield f'<text class="p" x="{right // 2}" y="{6 - panel.above + 6}">{xml(panel.head)}</text>'
+    for first, count, text in panel.spans:
+        left, end = width * first + 3, width * (first + count) - 3
+        yield f'<path class="s" d="M{left} -14v-4h{end - left}v4"/><text class="x" x="{(left + end) // 2}" y="-21">{xml(text)}</text>'
+    yield f'<g class="x"><text class="r" x="-5" y="-5">{xml(panel.corner)}</text>'
+    yield f'<text y="-5">{_row(middles, [xml(name) for name in panel.cols])}</text></g>'
+    yield '<g class="x r">'
+    yield "".join(f'<text x="-5" y="{height * row + 17}">{xml(name)}</text>' for row, name in enumerate(panel.rows)) + "</g>"
+    yield '<g class="b">'
+    yield from _blocks(panel)
+    yield "</g>"
+    lines = [f"M{width * column} 1v{bottom - 2}" for column in range(1, len(panel.cols)) if column % panel.block[0]]
+    lines += [f"M1 {height * row}h{right - 2}" for row in range(1, len(panel.rows)) if row % panel.block[1]]
+    if lines:
+        yield f'<path class="l" d="{"".join(lines)}"/>'
+    yield '<g class="t">'
+    for row, texts in enumerate(panel.tops):
+        yield f'<text y="{height * row + 12}">{_row(middles, texts)}</text>'
+    yield "</g><g>"
+    for row, texts in enumerate(panel.labels):
+        yield f'<text y="{height * row + 22}">{_row(middles, texts)}</text>'
+    yield "</g>"
+    if panel.more:
+        yield f'<text class="p x" x="{right + 16}" y="{bottom // 2 + 4}">{xml(panel.more)}</text>'
+    yield "</g>"
+
+
+def _row(middles: Sequence[int], texts: Sequence[str]) -> str:
+    return "".join([f'<tspan x="{x}">{text}</tspan>' for x, text in zip(middles, texts, strict=True)])
+
+
+def _blocks(panel: Panel) -> Iterator[str]:
+    """A path for each colour with all its registers."""
+    across, down = panel.block
+    width, height = panel.cell * across, _CELL_HEIGHT * down
+    shape = f"h{width}v{height}h-{width}z"
+    paths: dict[int, list[str]] = {}
+    for row in range(0, len(panel.rows), down):
+        colours = panel.colours[row]
+        for column in range(0, len(panel.cols), across):
+            colour = colours[column]
+            paths.setdefault(colour if colour == BLANK else colour % len(_COLOURS), []).append(
+                f"M{panel.cell * column} {_CELL_HEIGHT * row}{shape}"
+            )
+    for colour in sorted(paths):
+        fill = 'class="o"' if colour == BLANK else f'fill="{_COLOURS[colour]}"'
+        yield f'<path {fill} d="{"".join(paths[colour])}"/>'
+
+
+# --- fragments --------------------------------------------------------------------------------------------------------------
+
+
+def _spread(runs: Sequence[Run], name: str, value: int) -> int:
+    """What ``value`` of one input contributes to an output; an output of a permutation of bits is the sum of such parts."""
+    return sum((value >> run.source & (1 << run.width) - 1) << run.target for run in runs if run.name == name)
+
+
+def _grid(runs: Sequence[Run], rows: tuple[str, range], cols: tuple[str, range], **fixed: int) -> list[list[int]]:
+    """An output at every row and column; the other inputs are fixed."""
+    base = sum(_spread(runs, name, value) for name, value in fixed.items())
+    across = [_spread(runs, cols[0], col) for col in cols[1]]
+    return [[part + col for col in across] for part in (base + _spread(runs, rows[0], row) for row in rows[1])]
+
+
+def block(layout: Layout, per_register: int) -> tuple[int, int]:
+    """Columns and rows of the rectangle that one register's elements fill; ``(1, 1)`` where they lie apart."""
+    bits = layout.map.bits["i"][: per_register.bit_length() - 1]
+    if bits == tuple(("col", bit) for bit in range(len(bits))):
+        return per_register, 1
+    if bits == tuple(("row", bit) for bit in range(len(bits))):
+        return 1, per_register
+    return 1, 1
+
+
+def period(layout: Layout) -> tuple[int, int]:
+    """``(columns, elements)``: that many columns further on, the same threads hold the element that many numbers further on."""
+    columns = layout.map.inverse().bits["col"]
+    below = len(columns)
+    while below and columns[below - 1][0] == "i" and (below == len(columns) or columns[below - 1][1] + 1 == columns[below][1]):
+        below -= 1
+    return 1 << below, 1 << columns[below][1] if below < len(columns) else 0
+
+
+def shown_columns(layout: Layout, endless: bool) -> int:
+    """Columns that the picture of a fragment has: all, or two periods of a layout that goes on for every N."""
+    return min(2 * period(layout)[0], layout.cols) if endless else layout.cols
+
+
+def by_register(layout: Layout, columns: int, per_register: int) -> bool:
+    """Whether a picture has a cell for each register instead of each element."""
+    return layout.rows * columns * _computations(layout) > MOST_CELLS and block(layout, per_register) != (1, 1)
+
+
+def _computations(layout: Layout) -> int:
+    return 1 << layout.map.outputs.get("computation", 0)
+
+
+def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None) -> str:
+    """Which thread holds which element of a matrix, and where.
+
+    ``per_register`` is the number of elements in a register; ``endless`` says that N is only the largest of many; ``pattern`` is the
+    sparsity of a packed A, whose columns in the full matrix are then named too.
+    """
+    name = layout.operands[0]
+    columns = shown_columns(layout, endless)
+    merged = by_register(layout, columns, per_register)
+    across, down = block(layout, per_register)
+    step_x, step_y = (across, down) if merged else (1, 1)
+    back = layout.map.inverse()
+    lanes, items = back.runs("lane"), back.runs("i")
+    threads = [f"T{thread}" for thread in range(layout.threads)]
+    names = _element_names(name, 1 << layout.map.inputs["i"], per_register, merged)
+    panels = []
+    for computation in range(_computations(layout)):
+        fixed = {"computation": computation} if "computation" in layout.map.outputs else {}
+        for rows in _cut(layout.rows, step_y):
+            for cols in _cut(columns, step_x):
+                owners = _grid(lanes, ("row", rows), ("col", cols), **fixed)
+                held = _grid(items, ("row", rows), ("col", cols), **fixed)
+                panels.append(
+                    Panel(
+                        head=f"computation {computation}" if fixed else "",
+                        corner="row \\ col",
+                        rows=_edge(rows),
+                        cols=_edge(cols),
+                        colours=owners,
+                        tops=[[threads[owner] for owner in line] for line in owners],
+                        labels=[[names[item] for item in line] for line in held],
+                        spans=_windows(cols, across, pattern) if pattern else (),
+                        block=(1, 1) if merged else (across, down),
+                        cell=_wide(names) if merged else _CELL_WIDTH,
+                        more="⋯" if columns < layout.cols else "",
+                    )
+                )
+    title = f"{_names(layout)}: {layout.rows} × {'N' if endless else layout.cols}" + (", packed" if pattern else "")
+    return sheet(title, _fragment_notes(layout, per_register, merged, endless, pattern), panels)
+
+
+def _cut(count: int, step: int) -> Iterator[range]:
+    """Parts of a matrix that make a panel each."""
+    length = _PANEL * step
+    for first in range(0, count, length):
+        yield range(first, min(first + length, count), step)
+
+
+def _edge(span: range) -> list[str]:
+    return [str(place) if span.step == 1 else f"{place}–{place + span.step - 1}" for place in span]
+
+
+def _element_names(name: str, count: int, per_register: int, merged: bool) -> list[str]:
+    if merged:
+        return [f"r{item // per_register}: {name}{item}–{name}{item + per_register - 1}" for item in range(count)]
+    return [f"r{item // per_register} {name}{item}" if per_register > 1 else f"{name}{item}" for item in range(count)]
+
+
+def _wide(names: Sequence[str]) -> int:
+    return 5 * max(map(len, names)) + 10
+
+
+def _windows(cols: range, width: int, pattern: Granularity) -> list[tuple[int, int, str]]:
+    """The columns of the full matrix that each register's elements come from."""
+    ratio = pattern.chunk // pattern.kept
+    columns = width if cols.step == 1 else 1
+    return [
+        (index, columns, f"{cols[index] * ratio}–{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)
+    ]
+
+
+def _names(layout: Layout) -> str:
+    """The operands as one says them: ``C and D``."""
+    return " and ".join(name.upper() if len(name) == 1 else name for name in layout.operands)
+
+
+def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bool, pattern: Granularity | None) -> list[str]:
+    name = layout.operands[0]
+    elements = 1 << layout.map.inputs["i"]
+    if merged:
+        first = f"Each cell is a register: its thread, its number, and the elements {name}… in it"
+    elif per_register > 1:
+        first = f"Each cell is an element: its thread; its register r… and its number {name}… in the thread"
+        first += f"; outlined: the {per_register} elements of one register" if block(layout, per_register) != (1, 1) else ""
+    else:
+        first = f"Each cell is an element: its thread, and its number {name}… in the thread, which is also its register's"
+    notes = [first]
+    if not endless:
+        many = f"{elements} elements in {elements // per_register} registers" if elements > 1 else "one element"
+        notes[0] += f"; each thread holds {many}"
+    else:
+        columns, step = period(layout)
+        notes.append(f"The pattern goes on for all of N: {columns} columns further on is element number + {step} of the same thread")
+    if pattern is not None:
+        notes.append("Columns are those of the packed matrix; brackets above them: the columns of the full matrix that a register covers")
+    return notes
+
+
+# --- metadata and scale factors ---------------------------------------------------------------------------------------------
+
+
+def metadata(layout: Layout, width: int, chunk: int, selectors: int) -> str:
+    """Which bits of which thread's register describe which chunk of which row; a panel for each selector."""
+    lanes, places = layout.map.runs("lane"), layout.map.runs("field")
+    fields = [f"[{width * field + width - 1}:{width * field}]" for field in range(1 << layout.map.outputs["field"])]
+    cols = range(layout.cols)
+    panels = []
+    for selector in range(selectors):
+        for rows in _cut(layout.rows, 1):
+            owners = _grid(lanes, ("row", rows), ("chunk", cols), selector=selector)
+            held = _grid(places, ("row", rows), ("chunk", cols), selector=selector)
+            panels.append(
+                Panel(
+                    head=f"selector {selector}" if selectors > 1 else "",
+                    corner="row \\ chunk",
+                    rows=_edge(rows),
+                    cols=_edge(cols),
+                    colours=owners,
+                    tops=[[f"T{owner}" for owner in line] for line in owners],
+                    labels=[[fields[field] for field in line] for line in held],
+                )
+            )
+    title = f"Metadata: {layout.rows} rows × {layout.cols} chunks of {chunk} columns"
+    note = f"Each cell is the {width}-bit field of one chunk: the thread whose register holds it, and its bits"
+    return sheet(title, [note], panels)
+
+
+def scales(layout: Layout, entry: ScaleLayout) -> str:
+    """Which byte of which thread's register scales which block of which row; a panel for each pair of scale ids."""
+    lanes, bytes_ = layout.map.runs("lane"), layout.map.runs("byte")
+    rows, cols = range(layout.rows), range(layout.cols)
+    panels = []
+    for thread_index, thread_id in enumerate(entry.thread_ids):
+        for byte_index, byte_id in enumerate(entry.byte_ids):
+            owners = _grid(lanes, ("row", rows), ("block", cols), byte_id=byte_index, thread_id=thread_index)
+            held = _grid(bytes_, ("row", rows), ("block", cols), byte_id=byte_index, thread_id=thread_index)
+            panels.append(
+                Panel(
+                    head=f"byte-id {byte_id}, thread-id {thread_id}",
+                    corner=f"{_SCALED[entry.operand]} \\ block",
+                    rows=_edge(rows),
+                    cols=_edge(cols),
+                    colours=owners,
+                    tops=[[f"T{owner}" for owner in line] for line in owners],
+                    labels=[[f"byte {byte}" for byte in line] for line in held],
+                )
+            )
+    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s × {layout.cols} blocks along K"
+    return sheet(title, ["Each cell is a scale factor: the thread whose register holds it, and the byte of that register"], panels)
+
+
+#: What the scale factors of an operand go by.
+_SCALED = {"a": "row", "b": "col"}
+
+
+# --- sparsity and shared memory ---------------------------------------------------------------------------------------------
+
+
+def kept_units(pattern: Granularity, field: str) -> list[int]:
+    """The places, counted in units of the chunk, that a metadata field keeps."""
+    value = int(field, 2)
+    if pattern.indices == 1:  # too wide to be a place: the legal values stand for the places in their order
+        return [pattern.legal.index(field)]
+    mask = (1 << pattern.index_bits) - 1
+    return [value >> pattern.index_bits * index & mask for index in range(pattern.indices)]
+
+
+def storage(pattern: Granularity) -> str:
+    """An example of sparse storage: a row of the full matrix, the packed row, and the metadata that tells one from the other."""
+    values = [field for field in pattern.legal if not pattern.ordered or field in pattern.ordered]
+    chunks = 16 // pattern.chunk if pattern.chunk > 2 else 4
+    chosen = [values[index * 2 % len(values) if len(values) > 4 else index % len(values)] for index in range(chunks)]
+    columns, full, packed = [], [], []
+    for index, field in enumerate(chosen):
+        units = kept_units(pattern, field)
+        for place in range(pattern.chunk):
+            column = index * pattern.chunk + place
+            columns.append(str(column))
+            full.append((f"x{column}", index) if place // pattern.unit in units else ("0", BLANK))
+        packed += [(f"x{index * pattern.chunk + unit * pattern.unit + part}", index) for unit in units for part in range(pattern.unit)]
+    width = pattern.index_bits * pattern.indices
+
+    def strip(head: str, names: Sequence[str], cells: Sequence[tuple[str, int]], labels: Sequence[str], cell: int, block: int) -> Panel:
+        colours = [[colour if colour == BLANK else 4 * colour + 2 for _, colour in cells]]
+        return Panel(head, "column" if cell == _CELL_WIDTH else "chunk", [""], names, colours, [[text for text, _ in cells]], [labels], cell=cell, block=(block, 1))
+
+    blank = [""] * len(columns)
+    panels = [
+        strip("the row as it is", columns, full, blank, _CELL_WIDTH, 1),
+        strip("the packed row", [str(index) for index in range(len(packed))], packed, blank[: len(packed)], _CELL_WIDTH, 1),
+        strip(
+            "its metadata",
+            [str(index) for index in range(chunks)],
+            [(field, index) for index, field in enumerate(chosen)],
+            [f"bits [{width * index + width - 1}:{width * index}]" for index in range(chunks)],
+            _CELL_WIDTH * pattern.chunk,
+            1,
+        ),
+    ]
+    unit = "element" if pattern.unit == 1 else f"group of {pattern.unit} elements"
+    notes = [f"Of each {pattern.chunk} columns (a chunk, one colour) {pattern.kept} are stored, each {unit} with an index of {pattern.index_bits} bits"]
+    return sheet(f"Sparse storage {pattern.name}", notes, panels, stacked=True)
+
+
+#: A line of the picture of shared memory: once through all banks.
+_LINE = 128
+_UNIT = 16
+
+
+def atom_places(swizzle: Swizzle, formula: str) -> dict[tuple[int, int], int]:
+    """``(strided, leading)`` in 16-byte units -> byte offset of the unit in an aligned atom, by the spec's formula."""
+    leading, strided = swizzle.bytes // _UNIT, swizzle.atom_mn[1]
+    tree = parse(formula)
+    places = {}
+    for row in range(strided):
+        for unit in range(leading):
+            address: Value = row * swizzle.bytes + unit * _UNIT
+            value = evaluate(tree, {"address": address, "base_offset": 0, "span": swizzle.bytes})
+            assert isinstance(value, int)
+            places[row, unit] = value
+    return places
+
+
+def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
+    """A swizzle atom: where each 16-byte unit of the matrix lies in shared memory."""
+    places = atom_places(swizzle, formula)
+    leading, strided = swizzle.bytes // _UNIT, swizzle.atom_mn[1]
+    along, down = ("k", "m or n") if majorness == "K" else ("m or n", "k")
+    per_line = _LINE // _UNIT
+    lines = -(-leading * strided // per_line)
+    holder = {place: unit for unit, place in places.items()}
+    inside = [[holder[_LINE * line + _UNIT * unit] for unit in range(per_line)] for line in range(lines)]
+    matrix = Panel(
+        head="in the matrix",
+        corner=f"{down} \\ unit",
+        rows=_edge(range(strided)),
+        cols=_edge(range(leading)),
+        colours=[[4 * unit + row % 4 for unit in range(leading)] for row in range(strided)],
+        tops=[[f"{row},{unit}" for unit in range(leading)] for row in range(strided)],
+        labels=[[f"+{places[row, unit]}" for unit in range(leading)] for row in range(strided)],
+        cell=40,
+    )
+    memory = Panel(
+        head="in shared memory",
+        corner="byte",
+        rows=[f"+{_LINE * line}" for line in range(lines)],
+        cols=[f"+{_UNIT * unit}" for unit in range(per_line)],
+        colours=[[4 * unit + row % 4 for row, unit in line] for line in inside],
+        tops=[[f"{row},{unit}" for row, unit in line] for line in inside],
+        labels=[[_moved(row * leading + unit, line * per_line + place) for place, (row, unit) in enumerate(units)] for line, units in enumerate(inside)],
+        cell=40,
+    )
+    title = f"{swizzle.title}, {majorness}-major: an atom of {strided} × {leading} units of {_UNIT} bytes"
+    notes = [
+        f"Units run along {along}. Left: each unit's byte offset from the start of the atom; right: what each 16 bytes of shared memory hold,",
+        "one line for each turn through all banks, and the XOR that brought the unit there",
+    ]
+    return sheet(title, notes, [matrix, memory])
+
+
+def _moved(before: int, after: int) -> str:
+    """How the XOR moved a unit within its line."""
+    return f"{before % (_LINE // _UNIT)} ^ {before ^ after}"
+
+
+# --- bit fields -------------------------------------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """A field of a word; ``colour`` is :data:`BLANK` for bits that mean nothing."""
+
+    low: int
+    width: int
+    text: str
+    colour: int
+
+
+def bit_fields(title: str, notes: Sequence[str], words: Sequence[tuple[str, int, Sequence[Field]]], *, per_line: int, cell: int) -> str:
+    """Words as their fields, highest bit on the left; ``words`` are ``(name, bits, fields)``, cut into lines of ``per_line`` bits."""
+    y = _MARGIN + 8 + 20 + 15 * len(notes)
+    axis = 7 * max((len(name) for name, _, _ in words), default=0)
+    body: list[str] = []
+    for name, bits, fields in words:
+        for low in range(bits - per_line if bits > per_line else 0, -1, -per_line):
+            high = min(low + per_line, bits)
+            right = _MARGIN + axis + cell * min(per_line, max(word[1] for word in words))
+            if name:
+                body.append(f'<text class="p r" x="{_MARGIN + axis - 8}" y="{y + 22}">{xml(name)}</text>')
+            for field in fields:
+                first, last = max(field.low, low), min(field.low + field.width, high)
+                if first >= last:
+                    continue
+                left, width = right - cell * (last - low), cell * (last - first)
+                fill = 'class="o b"' if field.colour == BLANK else f'class="b" fill="{_COLOURS[field.colour % len(_COLOURS)]}"'
+                body.append(f'<path {fill} d="M{left} {y + 4}h{width}v{_CELL_HEIGHT}h-{width}z"/>')
+                body.append(f'<text class="t" x="{left + width // 2}" y="{y + 21}">{xml(field.text)}</text>')
+                edges = f"{last - 1}" if last - first == 1 else f"{last - 1}:{first}"
+                body.append(f'<text class="x" x="{left + width // 2}" y="{y}">{edges}</text>')
+            y += _CELL_HEIGHT + 20
+    width = axis + cell * min(per_line, max((word[1] for word in words), default=0))
+    return _document(title, notes, max(width, 7 * (len(title) + 4)) + 2 * _MARGIN, y, body)

@@ -1,0 +1,1 @@
+"""Holding the database against the world: the assemblers of all CUDA releases."""

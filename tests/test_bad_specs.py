@@ -1,0 +1,169 @@
+"""Bad specs: every error at once, each with its place, and no file touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ptxmma.cli import main
+
+_TOY = Path(__file__).parent / "toy"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A copy of the toy spec that a test may break."""
+    return Path(shutil.copytree(_TOY, tmp_path / "toy"))
+
+
+def _edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) >= 1, f"{old!r} is not in {path.name}: the test is stale"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def _run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+# One row for each way to be wrong: the file, what is replaced by what, and the message that must come, with its place.
+_CASES = {
+    "malformed YAML": ("types.yaml", "carriers:", "carriers: [", r"types.yaml:\d+:\d+: not YAML: "),
+    "duplicate key": ("spec.yaml", 'version: "0.0.1"', 'version: "0.0.1"\nversion: "0.0.2"', r"spec.yaml:4:1: duplicate key 'version'; it stands in line 3 too"),
+    "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, source"),
+    "unquoted version": ("targets.yaml", 'ptx: "7.0"', "ptx: 7.0", r'targets.yaml:3:26: 7.0 is a number with a fraction to YAML; write it in quotes: "7.0"'),
+    "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
+    "wrong type": ("types.yaml", "bits: 16,", 'bits: "16",', r"types.yaml:3:\d+: bits: '16' is not of type integer"),
+    "missing key": ("targets.yaml", ', source: "2"}', "}", r"targets.yaml:3:5: missing key 'source'"),
+    "not one of": ("types.yaml", 'form: "float"', 'form: "complex"', r"types.yaml:3:\d+: form: 'complex' is not allowed; one of float, unsigned, signed, bits"),
+    "pattern": ("targets.yaml", 'name: "sm_80"', 'name: "gfx90"', r"targets.yaml:3:13: name: 'gfx90' does not match .*: a target, e.g. sm_90a"),
+    "unknown kind": ("spec.yaml", "kind: spec", "kind: spex", r"spec.yaml:2:7: a document starts with kind: one of .*instruction"),
+    "dangling target": ("targets.yaml", 'includes: ["sm_80"]', 'includes: ["sm_81"]', r"targets.yaml:4:33: unknown target 'sm_81'; known: sm_80, sm_90"),
+    "dangling version": ("instructions/toy.yaml", 'ptx: "7.8"', 'ptx: "7.9"', r"toy.yaml:\d+:33: unknown PTX ISA version '7.9'; known: 7.0, 7.8"),
+    "dangling type": ("instructions/toy.yaml", 'atype: "f16"', 'atype: "f17"', r"toy.yaml:\d+:\d+: unknown element type 'f17'; known: f16, f32"),
+    "dangling register": ("types.yaml", 'registers: ["b32"]', 'registers: ["b33"]', r"types.yaml:\d+:\d+: unknown register type 'b33'; known: b32, f32"),
+    "dangling operand": ("instructions/toy.yaml", '"d, a, b, c, knob"', '"d, a, b, c, nob"', r"toy.yaml:\d+:12: unknown operand 'nob'; known: d, a, b, c, knob"),
+    "dangling reference of a form": ("instructions/toy.yaml", 'ctype: "f32"', 'ctype: "=ctyp"', r"toy.yaml:\d+:\d+: '=ctyp' must name a qualifier of this form"),
+    "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is no qualifier; known: dtype, atype"),
+    "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is no fact here"),
+    "condition on no value": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {mood: "sadd"}', r"toy.yaml:\d+:6: no form has mood 'sadd'; there are happy, sad"),
+    "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
+    "formula with an unknown name": ("fragments.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"fragments.yaml:23:11: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
+    "formula with a syntax error": ("fragments.yaml", 'col: "lane // 4"', 'col: "lane // "', r"fragments.yaml:23:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
+    "coordinate outside the matrix": ("fragments.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"fragments.yaml:18:5: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
+    "element owned twice": ("fragments.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"fragments.yaml:18:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
+    "printed formula that differs": ("fragments.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"fragments.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
+    "printed register count that differs": ("fragments.yaml", "registers: 4", "registers: 2", r"fragments.yaml:11:9: section 3.3 differs: toy_m16n8k16_a_b16 has 4 registers, not 2"),
+    "two fragments for one operand": ("fragments.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"fragments.yaml:25:5: two entries cover operand 'a' of toy\S+; the other is at \S*fragments.yaml:3:5"),
+    "no fragment for an operand": ("fragments.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of fragments covers operand 'b' of toy"),
+    "rules that leave no target": ("targets.yaml", 'includes: ["sm_80"], ', "", r"toy.yaml:\d+:5: the rules leave no target to toy\S+sad: they ask for sm_80 and sm_90"),
+    "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations answer for toy\S+sad; the other is at \S*toy.yaml:\d+:5"),
+    "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: toy\S+sad stands in another form too, at \S*toy.yaml:\d+:5"),
+    "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
+    "injected name": ("types.yaml", 'name: "f16"', r'name: "f16\"); system(\"x"', r"types.yaml:3:13: name: .* does not match"),
+    "injected comment": ("types.yaml", 'title: "half precision"', 'title: "half */ precision"', r"types.yaml:3:\d+: title: 'half \*/ precision' does not match"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
+    file, old, new, message = _CASES[name]
+    _edit(toy / file, old, new)
+    out = toy.parent / "out"
+    result = _run("generate", "--spec", toy, "--out", out)
+    assert result.exit_code == 1, result.output
+    assert re.search(message, result.stderr), result.stderr
+    assert not out.exists()
+    assert _run("validate", "--spec", toy).exit_code == 1
+
+
+def test_all_errors_come_at_once(toy: Path) -> None:
+    _edit(toy / "types.yaml", "bits: 16,", 'bits: "16",')
+    _edit(toy / "targets.yaml", 'ptx: "7.0"', "ptx: 7.0")
+    _edit(toy / "spec.yaml", "kind: spec", "kind: spex")
+    result = _run("validate", "--spec", toy)
+    assert [line.split(":")[0].rpartition("/")[2] for line in result.stderr.splitlines()[:-1]] == ["spec.yaml", "targets.yaml", "types.yaml"]
+    assert result.stderr.splitlines()[-1] == "3 problems in the spec; nothing was written"
+
+
+def test_an_empty_directory(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = _run("validate", "--spec", tmp_path / "empty")
+    assert result.exit_code == 1
+    assert "no YAML document here; a spec directory holds *.yaml files" in result.stderr
+
+
+def test_no_directory(tmp_path: Path) -> None:
+    result = _run("validate", "--spec", tmp_path / "none")
+    assert result.exit_code == 1
+    assert "not a directory" in result.stderr
+
+
+def test_a_file_that_is_not_utf8(toy: Path) -> None:
+    (toy / "types.yaml").write_bytes(b"kind: types\n# caf\xe9\n")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"types.yaml:2:1: not UTF-8: .*; save the file as UTF-8", result.stderr)
+
+
+def test_aliases_that_explode(toy: Path) -> None:
+    lines = ["kind: types", "a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{name}: &{name} [{', '.join([f'*{below}'] * 10)}]" for below, name in zip("abcdefgh", "bcdefghi", strict=True)]
+    (toy / "types.yaml").write_text("\n".join(lines), encoding="utf-8")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"types.yaml:3:\d+: aliases are not allowed; write the value out", result.stderr)
+
+
+def test_deep_nesting(toy: Path) -> None:
+    (toy / "types.yaml").write_text("kind: types\nelements: " + "[" * 900 + "]" * 900, encoding="utf-8")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"types.yaml:\d+:\d+: (nested deeper than \d+ levels|not YAML)", result.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and shutil.which("chattr") is None, reason="cannot make a directory unwritable here")
+def test_an_unwritable_output_directory(toy: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "out"
+    blocked.mkdir()
+    (blocked / "generated").write_text("a file where a directory should be", encoding="utf-8")
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    result = _run("generate", "--spec", toy, "--out", blocked)
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+    assert "nothing was changed" in result.stderr
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
+
+
+def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
+    """Killed at every few renames, each file is either the old or the new one; a later run completes the set."""
+    out = tmp_path / "out"
+    assert _run("generate", "--spec", toy, "--out", out).exit_code == 0
+    old = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    _edit(toy / "spec.yaml", "0.0.1", "0.0.2")
+    script = (
+        "import os, sys\n"
+        "from ptxmma.cli import main\n"
+        "replace, left = os.replace, [int(sys.argv.pop(1))]\n"
+        "def counted(*names):\n"
+        "    left[0] -= 1\n"
+        "    if left[0] < 0: os._exit(9)\n"
+        "    replace(*names)\n"
+        "os.replace = counted\n"
+        "main()\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, "3", "generate", "--spec", toy, "--out", out], check=False, capture_output=True)
+    assert killed.returncode == 9, killed.stderr
+    now = {path: path.read_bytes() for path in old}
+    changed = [path for path in old if now[path] != old[path]]
+    assert len(changed) == 3
+    assert all(b"0.0.2" in now[path] for path in changed)
+    assert _run("generate", "--spec", toy, "--out", out).exit_code == 0
+    assert _run("generate", "--spec", toy, "--out", out, "--check").exit_code == 0

@@ -1,0 +1,184 @@
+"""The Python library: looking up, asking, filtering, failing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import ptxmma
+from ptxmma.instructions import Catalog, Instruction, operand_names
+from ptxmma.variants import ordered_tokens
+
+
+@pytest.fixture(scope="module")
+def everything(catalog: Catalog) -> list[Instruction]:
+    return list(catalog.all())
+
+
+def test_the_packaged_database_is_the_spec(catalog: Catalog, everything: list[Instruction]) -> None:
+    assert [found.canonical for found in ptxmma.instructions()] == [found.canonical for found in everything]
+
+
+def test_the_example_of_the_readme() -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    assert ins.canonical == "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    assert ins.accepted_by()["sm_80"] == "7.1"
+    assert ins.accepted_by()["sm_90a"] == "8.0"
+    assert ins.documented
+    a = ins.operand("a")
+    assert a.coords(5, 3) == (9, 3)
+    assert a.locate(9, 3) == (5, 3)
+    assert (a.registers, a.elements, a.element_type, a.register_types[0], a.constraint) == (4, 8, "f16", "b32", "r")
+    assert a.chunk(5, 3) == 4
+    assert a.window(5, 3) == (4, 7)
+    assert ins.metadata.locate(9, 5, selector=1) == (7, 20, 4)
+    assert ins.metadata.fields(7, selector=1)[5] == (9, 5, 20)
+    assert ins.metadata.fields(4, selector=1) == []
+    assert ins.requirements()[0].source == "9.7.14.6.3"
+
+
+def test_every_spelling_of_a_variant_is_found(everything: list[Instruction]) -> None:
+    """Modifiers may come in nearly any order, as long as the types (and the two layouts) keep theirs."""
+    for found in everything[::7]:
+        tokens = found.canonical.split(".")
+        ordered = ordered_tokens(found.variant.instruction)
+        loose = [token for token in tokens[1:] if token not in ordered]
+        fixed = [token for token in tokens[1:] if token in ordered]
+        for spelling in ([*loose, *fixed], [*fixed, *loose], [*reversed(loose), *fixed]):
+            text = ".".join([tokens[0], *spelling])
+            assert ptxmma.instruction(text).canonical == found.canonical, text
+
+
+def test_defaults_may_be_left_out() -> None:
+    short = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"
+    assert ptxmma.instruction(short).qualifiers["scale_vec"] == "scale_vec::2X"
+    assert ptxmma.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").qualifiers["rounding"] == "rn"
+    with pytest.raises(ptxmma.UnknownInstruction):  # mxf4nvf4 has no default
+        ptxmma.instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
+
+
+@pytest.mark.parametrize(
+    ("spelling", "reason", "close"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "its qualifiers are not legal together", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32", "no matrix instruction has '.m16n8k17'", "row.col.f32.f16.f16.f32"),
+        ("wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8", "its qualifiers are not legal together", "wgmma.mma_async.sync.aligned.m64n"),
+        ("add.s32", "'add' is no matrix instruction", "mma"),
+        ("", "'' is no matrix instruction", "mma"),
+    ],
+)
+def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: str, close: str) -> None:
+    with pytest.raises(ptxmma.UnknownInstruction) as caught:
+        ptxmma.instruction(spelling)
+    assert caught.value.reason == reason
+    assert any(close in text for text in caught.value.close)
+    assert str(caught.value).startswith(f"{spelling}: {reason}; closest:")
+
+
+def test_forms(everything: list[Instruction]) -> None:
+    ins = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16")
+    assert [form.name for form in ins.forms] == ["registers", "descriptor"]
+    assert [operand.name for operand in ins.forms[1].operands] == [
+        "d", "a-desc", "b-desc", "scale-d", "imm-scale-a", "imm-scale-b", "imm-trans-a", "imm-trans-b",
+    ]  # fmt: skip
+    assert ins.operand("a").registers == 4
+    assert ins.operand("d").elements == ins.operand("d").registers == 12
+    assert ins.operand("d").coords(127, 11) == (63, 23)
+    assert ins.operand("a-desc").uniform == "warpgroup"
+    with pytest.raises(KeyError, match="has no operand 'z'; it has d, a, b-desc"):
+        ins.operand("z")
+    for found in everything:
+        for form in found.forms:
+            assert [operand.name for operand in form.operands] == operand_names(form.syntax)
+
+
+def test_round_trips_of_every_register_operand(everything: list[Instruction]) -> None:
+    seen = set()
+    for found in everything:
+        for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
+            layout = operand.layout
+            assert layout is not None
+            if (key := (layout.name, operand.elements)) in seen:
+                continue
+            seen.add(key)
+            lane, i = np.divmod(np.arange(layout.threads * operand.elements), operand.elements)
+            row, col = operand.coords(lane, i)
+            computation = operand.computation(lane, i)
+            assert row.max() == operand.rows - 1
+            assert col.max() == operand.cols - 1
+            back = operand.locate(row, col, computation)
+            assert np.array_equal(back[0], lane)
+            assert np.array_equal(back[1], i)
+            assert operand.registers * operand.elements_per_register == operand.elements
+    assert len(seen) > 100
+
+
+def test_metadata_round_trips(everything: list[Instruction]) -> None:
+    for found in {layout.metadata.layout.name: layout for layout in everything if layout.sparse}.values():
+        metadata = found.metadata
+        for selector in range(metadata.selectors):
+            fields = {
+                (row, chunk): (lane, bit, metadata.width)
+                for lane in range(metadata.layout.threads)
+                for row, chunk, bit in metadata.fields(lane, selector)
+            }
+            places = {(row, chunk) for row in range(metadata.rows) for chunk in range(metadata.chunks)}
+            assert set(fields) == places
+            assert all(metadata.locate(row, chunk, selector) == place for (row, chunk), place in fields.items())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("a.coords(32, 0)", r"lane = 32 is out of range: 0..31"),
+        ("a.coords(0, 8)", r"i = 8 is out of range: 0..7"),
+        ("a.coords(-1, 0)", r"lane = -1 is out of range"),
+        ("a.locate(16, 0)", r"row = 16 is out of range: 0..15"),
+        ("a.locate(0, 16)", r"col = 16 is out of range: 0..15"),
+        ("ins.metadata.locate(0, 8)", r"chunk = 8 is out of range: 0..7"),
+        ("ins.metadata.locate(0, 0, 2)", r"selector = 2 is out of range: 0..1"),
+        ("ins.metadata.fields(32)", r"lane = 32 is out of range"),
+        ("ins.operand('b').window(0, 0)", "operand 'b' is not sparse"),
+        ("ins.operand('e').coords(0, 0)", "operand 'e' holds no elements of a matrix"),
+    ],
+)
+def test_out_of_range(call: str, message: str) -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    with pytest.raises(ValueError, match=message):
+        eval(call, {"ins": ins, "a": ins.operand("a")})
+
+
+def test_dense_instructions_have_no_metadata() -> None:
+    with pytest.raises(AttributeError, match="is not sparse: it has no metadata"):
+        _ = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").metadata
+
+
+def _names(found: Iterator[Instruction]) -> set[str]:
+    return {ins.canonical for ins in found}
+
+
+def test_filters(everything: list[Instruction]) -> None:
+    whole = _names(iter(everything))
+    for filters in ({"family": "mma.sp"}, {"target": "sm_89"}, {"ptx": "7.0"}, {"atype": "e4m3"}, {"sparse": True}):
+        some = _names(ptxmma.instructions(**filters))  # type: ignore[arg-type]  # each filter has its own type
+        assert some
+        assert some < whole
+    at_84 = _names(ptxmma.instructions(target="sm_89", ptx="8.4"))
+    fp8 = "mma.sync.aligned.m16n8k32.row.col.{0}.e4m3.e4m3.{0}"
+    assert fp8.format("f32") in at_84
+    assert fp8.format("f16") not in at_84
+    assert fp8.format("f32") not in _names(ptxmma.instructions(target="sm_89", ptx="8.3"))
+    with pytest.raises(ValueError, match="unknown target 'sm_91'; known: sm_70"):
+        list(ptxmma.instructions(target="sm_91"))
+
+
+def test_importing_needs_neither_yaml_nor_numpy() -> None:
+    script = (
+        "import sys, ptxmma; i = ptxmma.instruction('mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64'); i.operand('a').coords(3, 0);"
+        "print(sorted({'yaml', 'numpy', 'jinja2', 'jsonschema', 'click', 'ptxmma.generator'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"

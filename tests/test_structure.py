@@ -1,0 +1,99 @@
+"""The house: imports run one way, every module is used, the schemas and the model agree."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import msgspec
+
+from ptxmma import model, paths
+
+_SOURCE = paths.CHECKOUT / "codegen" / "ptxmma"
+
+#: The floors of the house, lowest first; a module may import from lower floors only.
+_FLOORS = [
+    {"bitmap", "formula", "paths"},
+    {"model"},
+    {"variants"},
+    {"layouts", "requirements"},
+    {"operands"},
+    {"instructions"},
+    {""},  # the package itself: what users import
+    {"generator.problems"},
+    {"generator.load"},
+    {"generator.build"},
+    {"generator.rules", "generator.evaluation"},
+    {"generator.stated"},
+    {"generator.derive"},
+    {"generator.emit"},
+    {"generator.write"},
+    {"generator.pipeline"},
+    {"cli", "verify"},
+]
+
+
+def _floor(module: str) -> int:
+    for number, names in enumerate(_FLOORS):
+        if module in names or any(name and module.startswith(f"{name}.") for name in names):
+            return number
+    raise AssertionError(f"{module} has no floor: add it to _FLOORS")
+
+
+def _imports(path: Path) -> set[str]:
+    """The modules of this package that a file imports, relative to it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if _exists(name) else node.module for name in inside]
+        found |= {name.removeprefix("ptxmma").lstrip(".") for name in names if name.split(".")[0] == "ptxmma"}
+    return found
+
+
+def _exists(module: str) -> bool:
+    path = _SOURCE.parent.joinpath(*module.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def test_imports_run_one_way() -> None:
+    files = sorted(_SOURCE.rglob("*.py"))
+    assert files
+    for path in files:
+        module = ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        for imported in _imports(path):
+            same_package = imported.split(".")[:2] == module.split(".")[:2] and _floor(imported) == _floor(module)
+            assert _floor(imported) < _floor(module) or same_package, f"{module or 'ptxmma'} imports {imported or 'ptxmma'}"
+
+
+def test_the_library_never_imports_the_generator() -> None:
+    for path in _SOURCE.glob("*.py"):
+        if path.name != "cli.py":
+            assert not any(name.startswith(("generator", "verify")) for name in _imports(path)), path.name
+
+
+def test_the_model_has_every_key_of_the_schemas() -> None:
+    """A key that a schema admits and no structure has would be lost."""
+    structures = [entry for entry in vars(model).values() if isinstance(entry, type) and issubclass(entry, msgspec.Struct)]
+    known = {field.encode_name for entry in structures for field in msgspec.structs.fields(entry)}
+    known |= {"kind", "shape", "scales", "metadata"}
+    schemas = sorted(paths.SCHEMAS.glob("*.schema.json"))
+    assert schemas
+    for path in schemas:
+        if path.name == "assemblers.schema.json":
+            continue
+        for key in _properties(json.loads(path.read_text(encoding="utf-8"))):
+            assert key in known, f"{path.name}: {key}"
+
+
+def _properties(schema: object) -> set[str]:
+    if isinstance(schema, list):
+        return set().union(*map(_properties, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = set(schema.get("properties", {})) if isinstance(schema.get("properties"), dict) else set()
+    return own.union(*(_properties(part) for part in schema.values()))
