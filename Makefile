@@ -30,6 +30,12 @@ lint: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/sphinx-build -n -W --keep-going -b html docs docs/_build/html
 
+assemblers: $(STAMP)
+	$(BIN)/python -m ptxmma.verify.assemblers
+
+sweep: assemblers
+	$(BIN)/python -m ptxmma.verify.sweep
+
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"

@@ -89,7 +89,11 @@ def test_all_errors_come_at_once(toy: Path) -> None:
     _edit(toy / "targets.yaml", 'ptx: "7.0"', "ptx: 7.0")
     _edit(toy / "spec.yaml", "kind: spec", "kind: spex")
     result = _run("validate", "--spec", toy)
-    assert [line.split(":")[0].rpartition("/")[2] for line in result.stderr.splitlines()[:-1]] == ["spec.yaml", "targets.yaml", "types.yaml"]
+    assert [line.split(":")[0].rpartition("/")[2] for line in result.stderr.splitlines()[:-1]] == [
+        "spec.yaml",
+        "targets.yaml",
+        "types.yaml",
+    ]
     assert result.stderr.splitlines()[-1] == "3 problems in the spec; nothing was written"
 
 

@@ -164,7 +164,7 @@ def _names(found: Iterator[Instruction]) -> set[str]:
 def test_filters(everything: list[Instruction]) -> None:
     whole = _names(iter(everything))
     for filters in ({"family": "mma.sp"}, {"target": "sm_89"}, {"ptx": "7.0"}, {"atype": "e4m3"}, {"sparse": True}):
-        some = _names(ptxmma.instructions(**filters))  # type: ignore[arg-type]  # each filter has its own type
+        some = _names(ptxmma.instructions(**filters))
         assert some
         assert some < whole
     at_84 = _names(ptxmma.instructions(target="sm_89", ptx="8.4"))

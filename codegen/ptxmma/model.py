@@ -244,7 +244,9 @@ class InstructionSet(_Entry, frozen=True, kw_only=True):
     asynchronous: bool = False  # its results appear at a later wait
     memory: bool = False  # it orders or reads memory
     syntax: str  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.variants
-    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers whose relative order assemblers heed
+    opcode: str = ""  # how every spelling starts, where that is more than the first token: "wgmma.mma_async"
+    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers whose relative order assemblers heed; all else may move
+    repeatable: tuple[str, ...] = ()  # tokens that assemblers take twice
     qualifiers: dict[str, Qualifier] = {}
     operand_kinds: dict[str, OperandKind] = {}
     operands: dict[str, tuple[str, ...]] = {}  # named operand lists, verbatim: {"": ("d, a, b, c, e, f",)}
@@ -538,6 +540,7 @@ class Layout(_Entry, frozen=True, kw_only=True):
 class Database(_Entry, frozen=True, kw_only=True, dict=True):
     """What ``ptxmma.json`` holds: the spec, and every layout that its formulas derive."""
 
+    generated: str = ""  # what made the file, from what
     spec: Spec
     layouts: tuple[Layout, ...]
 

@@ -6,7 +6,7 @@ The set is closed: a family made of these kinds is data alone.  Each kind is one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -31,7 +31,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         registers: registers of each thread; 0 for an operand that is always an immediate.
         register_types: PTX register types that assemblers take, the usual one first.
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
-        immediates: the legal immediate values; None where no immediate is admitted.
+        immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         takes_register: whether a register may stand there.
         default: the value that wrappers assume for an immediate; None where it must be given.
         uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
@@ -53,7 +53,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     registers: int = 0
     register_types: tuple[str, ...] = ()
     constraint: str = ""
-    immediates: tuple[int, ...] | None = None
+    immediates: Sequence[int] | None = None
     takes_register: bool = True
     default: int | None = None
     uniform: str = ""
@@ -156,10 +156,15 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
 
 def _decisive(spec: Spec, name: str, entry: OperandKind, ranges_over_n: bool) -> list[str]:
     """The facts of a variant that an operand can depend on: those that conditions test, and those that the kinds read."""
-    conditions = [part.when for part in (*spec.types.containers, *spec.types.carriers)]
-    conditions += [part.of for part in (*spec.granularities, *spec.metadata, *spec.scales)]
     fragments = [part for part in spec.fragments if entry.type and name in part.operands]
-    conditions += [part.of for part in fragments]
+    conditions = [
+        *(container.when for container in spec.types.containers),
+        *(carrier.when for carrier in spec.types.carriers),
+        *(pattern.of for pattern in spec.granularities),
+        *(metadata.of for metadata in spec.metadata),
+        *(scale.of for scale in spec.scales),
+        *(fragment.of for fragment in fragments),
+    ]
     found = {fact for condition in conditions for case in condition for fact in case}
     sizes = {size for part in fragments for text in (part.rows, part.cols) for size in formula.names(formula.parse(text))}
     found |= sizes | {"m", "k", "atype", "stype", "scale_vec", entry.type}
@@ -236,7 +241,7 @@ def _scale_id(database: Database, variant: Variant, name: str, entry: OperandKin
 
 def _immediate(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
     """A constant of the instruction."""
-    values = entry.values or tuple(range(entry.limit + 1))
+    values = entry.values or range(entry.limit + 1)
     return {"immediates": values, "takes_register": False, "constraint": "n"}
 
 

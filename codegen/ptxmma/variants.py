@@ -98,13 +98,20 @@ def _spell(syntax: str, facts: Facts) -> str:
 
 
 def _identify(instruction: InstructionSet, facts: Facts) -> str:
-    """Usual values are left out; those of an ordered group together or not at all, so that ``row_row`` tells A's from B's."""
+    return "_".join([instruction.stem, *(token for _, token in telling_tokens(instruction, facts))])
+
+
+def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str, str]]:
+    """The parts of an identifier after its stem, as ``(qualifier, token)``: ``("shape", "m16n8k16"), ("dtype", "f32"), …``.
+
+    Usual values are left out; those of an ordered group together or not at all, so that ``row_row`` tells A's from B's.
+    """
     usual = {name for name, entry in instruction.qualifiers.items() if entry.usual and entry.usual == facts.get(name)}
     for group in instruction.ordered:
         if not usual.issuperset(name for name in group if instruction.qualifiers[name].usual):
             usual.difference_update(group)
-    tokens = [str(facts[name]) for name in placeholders(instruction.syntax) if facts.get(name) and name not in usual]
-    return "_".join([instruction.stem, *(token.replace("::", "_").lower() for token in tokens)])
+    named = ((name, str(facts.get(name, ""))) for name in placeholders(instruction.syntax) if name not in usual)
+    return [(name, value.replace("::", "_").lower()) for name, value in named if value]
 
 
 # --- spellings --------------------------------------------------------------------------------------------------------------
@@ -143,7 +150,13 @@ class Spellings:
 
     def find(self, spelling: str) -> Variant | None:
         """The variant that ``spelling`` means, or None."""
+        opcode = self._instruction.opcode or self._instruction.syntax.split(".")[0]
+        if not f"{spelling}.".startswith(f"{opcode}."):
+            return None
         tokens = spelling.split(".")
+        for token in self._instruction.repeatable:
+            while tokens.count(token) > 1:
+                tokens.remove(token)
         found = self._index.get(self._key(tokens))
         if found is not None:
             return found

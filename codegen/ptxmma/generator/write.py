@@ -44,19 +44,35 @@ def compare(outputs: Iterable[Output], root: Path, owned: Iterable[str]) -> list
         if output.path in expected:
             raise ValueError(f"two outputs claim {output.path}")
         expected.add(output.path)
-        path = root / output.path
-        try:
-            old: str | None = path.read_bytes().decode("utf-8", errors="replace")
-        except FileNotFoundError:
-            old = None
-        if old != output.text:
-            changes.append(Change(output.path, "missing" if old is None else "stale", old or "", output.text))
+        old = _read(root / output.path)
+        new = output.text
+        if output.section:
+            if old is None:
+                continue  # a part of a hand-written file: without the file there is no place for it
+            new = _spliced(old, output)
+        if old != new:
+            changes.append(Change(output.path, "missing" if old is None else "stale", old or "", new))
     for folder in owned:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in expected and not _ignored(path):
                 changes.append(Change(name, "orphaned", path.read_bytes().decode("utf-8", errors="replace"), ""))
     return changes
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _spliced(old: str, output: Output) -> str:
+    """The file with the output in its section; a file without that section stays as it is."""
+    begin, end = f"<!-- begin {output.section} -->\n", f"<!-- end {output.section} -->"
+    before, found, rest = old.partition(begin)
+    _, closed, after = rest.partition(end)
+    return before + begin + output.text + end + after if found and closed else old
 
 
 def _ignored(path: Path) -> bool:

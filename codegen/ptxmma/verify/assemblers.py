@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -53,7 +53,8 @@ def fetch() -> None:
             _download(pin, Path(scratch))
             place.parent.mkdir(parents=True, exist_ok=True)
             part = place.with_suffix(".part")
-            with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel, wheel.open(pin["member"]) as source, open(part, "wb") as target:
+            wheel = next(Path(scratch).glob("*.whl"))
+            with zipfile.ZipFile(wheel) as archive, archive.open(pin["member"]) as source, open(part, "wb") as target:
                 shutil.copyfileobj(source, target)
         if _digest(part) != pin["binary_sha256"]:
             part.unlink()
@@ -63,16 +64,16 @@ def fetch() -> None:
     print(f"{len(_pins())} assemblers in {paths.ASSEMBLERS}")
 
 
-def _pins() -> list[dict[str, Any]]:
-    pins: list[dict[str, Any]] = yaml.safe_load((paths.SPEC / "assemblers.yaml").read_text(encoding="utf-8"))["assemblers"]
+def _pins() -> list[dict[str, str]]:
+    pins: list[dict[str, str]] = yaml.safe_load((paths.SPEC / "assemblers.yaml").read_text(encoding="utf-8"))["assemblers"]
     return pins
 
 
-def _place(pin: dict[str, Any]) -> Path:
+def _place(pin: dict[str, str]) -> Path:
     return paths.ASSEMBLERS / pin["cuda"] / "ptxas"
 
 
-def _download(pin: dict[str, Any], scratch: Path) -> None:
+def _download(pin: dict[str, str], scratch: Path) -> None:
     requirement = scratch / "requirements.txt"
     requirement.write_text(f"{pin['package']}=={pin['version']} --hash=sha256:{pin['sha256']}\n", encoding="utf-8")
     platform = pin["wheel"].removesuffix(".whl").split("-")[-1]
@@ -84,8 +85,7 @@ def _download(pin: dict[str, Any], scratch: Path) -> None:
 
 
 def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else hashlib.sha256(file.read()).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -13,14 +13,18 @@ from typing import NamedTuple
 from ptxmma.instructions import Catalog
 
 #: Outputs by the name that ``ptxmma generate --only`` takes; each names a module of this package.
-EMITTERS = ("database", "c_headers", "cuda", "python_layouts", "cmake", "docs")
+EMITTERS = ("database", "c_headers", "cuda", "python_layouts", "cmake", "docs", "readme")
 
 
 class Output(NamedTuple):
-    """One generated file: its path below the output directory, with forward slashes, and its text."""
+    """One generated file: its path below the output directory, with forward slashes, and its text.
+
+    With ``section`` it is only the part of a hand-written file between ``<!-- begin section -->`` and ``<!-- end section -->``.
+    """
 
     path: str
     text: str
+    section: str = ""
 
 
 def emit(catalog: Catalog, only: Iterable[str] = EMITTERS) -> Iterator[Output]:
@@ -37,4 +41,5 @@ OWNED: dict[str, tuple[str, ...]] = {
     "python_layouts": ("generated/python/ptxmma_layouts",),
     "cmake": ("generated/cmake", "generated/pkgconfig"),
     "docs": ("docs/reference",),
+    "readme": (),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -13,7 +14,8 @@ from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import Cases, Granularity, Layout
 from ptxmma.operands import Operand
 
-_MASK_BITS = 32
+#: A mask of legal field values is one 32-bit word.
+_WIDEST_FIELD = 5
 _WARP = layouts.THREADS["warp"]
 #: Kinds of layouts in the order in which a header shows them.
 _ORDER = ("fragment", "metadata", "scale")
@@ -64,7 +66,7 @@ class Section(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A pattern of sparsity with the element types that are stored by it; masks have bit v set where field value v is legal."""
+    """A pattern of sparsity: its legal fields in words and, for each element type, as masks in which bit v stands for value v."""
 
     comment: list[str]
     macros: list[Macro]
@@ -96,7 +98,8 @@ class Family:
                         seen.add(id(operand))
                         self._uses.setdefault(operand.layout.name, []).append(_Use(instruction, operand))
         self._layouts = sorted((catalog.database.layout[used] for used in self._uses), key=_place)
-        #: Threads that execute one instruction together, at most.
+        self.warp = _WARP
+        #: Threads that execute one instruction together, at most; 0 for a family without layouts.
         self.threads = max((layout.threads for layout in self._layouts), default=0)
         self.kinds = frozenset(layout.kind for layout in self._layouts)
         self.computations = any("computation" in layout.map.outputs for layout in self._layouts)
@@ -112,19 +115,17 @@ class Family:
 
     def patterns(self) -> list[Pattern]:
         """The patterns of sparsity, one for each entry of the spec that an operand follows."""
-        types: dict[Granularity, dict[str, None]] = {}
-        for uses in self._uses.values():
-            for use in uses:
-                if use.operand.sparsity is not None:
-                    types.setdefault(use.operand.sparsity, {})[str(use.operand.element_type)] = None
-        return [self._pattern(entry, list(types[entry])) for entry in self._spec.granularities if entry in types]
+        operands = [use.operand for uses in self._uses.values() for use in uses if use.operand.sparsity is not None]
+        types = [dict.fromkeys(str(one.element_type) for one in operands if one.sparsity == entry) for entry in self._spec.granularities]
+        return [self._pattern(entry, list(names)) for entry, names in zip(self._spec.granularities, types, strict=True) if names]
 
     def _pattern(self, entry: Granularity, types: list[str]) -> Pattern:
         macros = []
-        for name in types:
-            stem = f"PTXMMA_{c_text.macro(self.name)}_{c_text.macro(entry.name)}_{c_text.macro(name)}"
-            macros.append(Macro(f"{stem}_LEGAL", _mask(entry.legal)))
-            macros.append(Macro(f"{stem}_LEGAL_ORDERED", _mask(entry.ordered or entry.legal)))
+        if entry.index_bits * entry.indices <= _WIDEST_FIELD:
+            for name in types:
+                stem = f"PTXMMA_{c_text.macro(self.name)}_{c_text.macro(entry.name)}_{c_text.macro(name)}"
+                macros.append(Macro(f"{stem}_LEGAL", _mask(entry.legal)))
+                macros.append(Macro(f"{stem}_LEGAL_ORDERED", _mask(entry.ordered or entry.legal)))
         values = f"Legal fields: {' '.join(entry.legal)}."
         if entry.ordered:
             values += f" With ordered metadata: {' '.join(entry.ordered)}."
@@ -159,59 +160,44 @@ class Family:
             width = operand.elements_per_register
             ratio = pattern.chunk // pattern.kept
             col = f"{stem}_col(lane, i)"
+            chunk, first = _rounded(col, pattern.kept, pattern.chunk), _rounded(col, width, width * ratio)
+            last = f"{stem}_window_first(lane, i) + {width * ratio - 1}"
             functions += [
-                Function(
-                    "First column, in the full matrix, of the chunk that the element comes from.",
-                    f"{stem}_chunk",
-                    inputs,
-                    f"{col} / {pattern.kept} * {pattern.chunk}",
-                ),
-                Function(
-                    "First column, in the full matrix, that the element's register covers.",
-                    f"{stem}_window_first",
-                    inputs,
-                    f"{col} / {width} * {width * ratio}",
-                ),
-                Function(
-                    "Last column, in the full matrix, that the element's register covers.",
-                    f"{stem}_window_last",
-                    inputs,
-                    f"{stem}_window_first(lane, i) + {width * ratio - 1}",
-                ),
+                Function("First column of its chunk in the full matrix.", f"{stem}_chunk", inputs, chunk),
+                Function("First column of its register's window in the full matrix.", f"{stem}_window_first", inputs, first),
+                Function("Last column of its register's window in the full matrix.", f"{stem}_window_last", inputs, last),
             ]
-        what = " and ".join(_title(name) for name in layout.operands)
+        what = " and ".join(_title(name) for name in layout.operands) + (f" ({entry.label})" if entry.label else "")
         packed = ", packed" if pattern is not None else ""
         products = f" of each of {entry.computations} computations" if entry.computations > 1 else ""
         cols = "n" if _follows_n(layout, entry.cols) else layout.cols
         rows = "n" if _follows_n(layout, entry.rows) else layout.rows
-        text = f"{what}{packed}, {layout.bits}-bit elements ({self._types(layout)}): {rows} rows, {cols} columns{products}."
+        text = f"{what} of {layout.shape}{packed}, {layout.bits}-bit elements ({self._types(layout)}): "
+        text += f"{rows} rows, {cols} columns{products}."
         comment = [*c_text.paragraph(text), *_formula(entry.let, {name: getattr(entry, name) for name in place}, use, layout)]
         return Block([*comment, *c_text.paragraph(f"Source: {entry.source}.")], self._fragment_sizes(layout, use), functions)
 
     def _fragment_sizes(self, layout: Layout, use: _Use) -> list[Macro]:
-        """Rows, columns, elements and registers; functions of n where one layout serves every n."""
+        """Rows, columns, elements and registers; macros of n where they depend on it."""
         entry, operand = self._spec.fragments[layout.entry], use.operand
         stem = c_text.macro(_stem(layout))
-        if not _follows_n(layout, entry.rows) and not _follows_n(layout, entry.cols):
-            sizes = {"ROWS": operand.rows, "COLS": operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
-            macros = [Macro(f"{stem}_{name}", str(value)) for name, value in sizes.items()]
+        sizes = {"ROWS": str(operand.rows), "COLS": str(operand.cols)}
+        for name, text in (("ROWS", entry.rows), ("COLS", entry.cols)):
+            if _follows_n(layout, text):
+                plan = layouts.fragment_plan(self._spec, use.instruction.variant, operand.name, str(operand.element_type))
+                assert plan is not None  # its layout stands before us
+                value = expressions.to_c(text, {fact: str(value) for fact, value in plan.facts.items()} | {"n": "(n)"})
+                sizes[name] = f"({value})" if " " in value else value
+        if not any("(n)" in value for value in sizes.values()):
+            sizes |= {"ELEMENTS": str(operand.elements), "REGISTERS": str(operand.registers)}
         else:
-            plan = layouts.fragment_plan(self._spec, use.instruction.variant, operand.name, str(operand.element_type))
-            assert plan is not None  # its layout stands before us
-            names = {name: str(value) for name, value in plan.facts.items()} | {"n": "(n)"}
-            rows, cols = (f"({expressions.to_c(text, names)})".replace("((n))", "(n)") for text in (entry.rows, entry.cols))
-            count = f"{rows} * {cols} / {layout.threads}"
-            if entry.computations > 1:
-                count = f"{entry.computations} * {count}"
-            macros = [
-                Macro(f"{stem}_ROWS(n)", rows),
-                Macro(f"{stem}_COLS(n)", cols),
-                Macro(f"{stem}_ELEMENTS(n)", f"({count})"),
-                Macro(f"{stem}_REGISTERS(n)", f"({stem}_ELEMENTS(n) / {operand.elements_per_register})"),
-            ]
+            products = f"{entry.computations} * " if entry.computations > 1 else ""
+            sizes["ELEMENTS"] = f"({products}{sizes['ROWS']} * {sizes['COLS']} / {layout.threads})"
+            each = operand.elements_per_register
+            sizes["REGISTERS"] = f"({stem}_ELEMENTS(n) / {each})" if each > 1 else f"{stem}_ELEMENTS(n)"
         if entry.computations > 1:
-            macros.append(Macro(f"{stem}_COMPUTATIONS", str(entry.computations)))
-        return macros
+            sizes["COMPUTATIONS"] = str(entry.computations)
+        return [Macro(f"{stem}_{name}{'(n)' if '(n)' in value else ''}", value) for name, value in sizes.items()]
 
     # --- metadata -----------------------------------------------------------------------------------------------------------
 
@@ -229,7 +215,7 @@ class Family:
         mask = f"{(1 << width) - 1:#x}u"
         functions = [
             _function(layout, "lane", "Thread whose register describes chunk of row.", place, layout.map),
-            _function(layout, "bit", "Lowest bit of the field that describes chunk of row.", where, layout.map, output="field", zeros=zeros),
+            _function(layout, "bit", "Lowest bit of the field for chunk of row.", where, layout.map, output="field", zeros=zeros),
             _function(layout, "row", "Row that the field at bit of thread lane describes.", held, back, names=names, zeros=zeros),
             _function(layout, "chunk", "Chunk that the field at bit of thread lane describes.", held, back, names=names, zeros=zeros),
             _function(layout, "selector", "Selector for which it describes them.", held, back, names=names, zeros=zeros),
@@ -252,9 +238,9 @@ class Family:
         }
         types = dict.fromkeys(str(one.instruction.variant.facts["atype"]) for one in self._uses[layout.name])
         text = (
-            f"Metadata of A with {layout.bits}-bit elements ({', '.join(types)}): {layout.rows} rows of {layout.cols} chunks; "
-            f"a field of {width} bits says which {pattern.kept} of the {pattern.chunk} elements of its chunk are kept. "
-            f"It stands in {entry.contributors}."
+            f"Metadata of {layout.shape}, {layout.bits}-bit elements ({', '.join(types)}): {layout.rows} rows of {layout.cols} chunks. "
+            f"A field of {width} bits for each chunk says which elements of it are kept: {pattern.kept} of {pattern.chunk}. "
+            f"Who holds it: {entry.contributors}."
         )
         comment = [*c_text.paragraph(text), *_formula(entry.let, {"lane": entry.lane, "bit": entry.bit}, use, layout)]
         macros = [Macro(f"{upper}_{name}", str(value)) for name, value in sizes.items()]
@@ -286,7 +272,8 @@ class Family:
             text = f"{brief} of the scale factor in byte of thread lane."
             functions.append(_function(layout, name, text, held, back, output=output, zeros=zeros))
         text = (
-            f"Scale factors of {_title(entry.operand)} ({self._types(layout)}): {entry.blocks} along K for each of {layout.rows} {line}s. "
+            f"Scale factors of {_title(entry.operand)} of {layout.shape} ({self._types(layout)}): "
+            f"{entry.blocks} along K for each of {layout.rows} {line}s. "
             f"Byte ids: {_list(entry.byte_ids)}; thread ids: {_list(entry.thread_ids)}."
         )
         comment = [*c_text.paragraph(text), *_formula(entry.let, {"lane": entry.lane, "byte": entry.byte}, use, layout)]
@@ -296,6 +283,11 @@ class Family:
     def _types(self, layout: Layout) -> str:
         """The element types that use a layout."""
         return ", ".join(dict.fromkeys(str(use.operand.element_type) for use in self._uses[layout.name]))
+
+
+def _rounded(value: str, unit: int, times: int) -> str:
+    """Which unit a value lies in, times something."""
+    return f"{value} * {times}" if unit == 1 else f"{value} / {unit} * {times}"
 
 
 def _place(layout: Layout) -> tuple[object, ...]:
@@ -330,7 +322,7 @@ def _function(
 
 def _follows_n(layout: Layout, text: str) -> bool:
     """Whether a size of a layout that serves many values of n depends on n."""
-    return not re.search(r"n\d", layout.shape) and "n" in formula.names(formula.parse(text))
+    return not re.search(r"n\d", layout.shape) and "n" in _names(text)
 
 
 def _step(ids: tuple[int, ...]) -> int:
@@ -346,21 +338,21 @@ def _list(values: Iterable[int]) -> str:
 
 
 def _mask(values: Iterable[str]) -> str:
-    numbers = [int(value, 2) for value in values]
-    if max(numbers) >= _MASK_BITS:
-        raise ValueError(f"a field value of {max(numbers):#b} does not fit the mask of legal fields: {_MASK_BITS} values are the most")
-    return f"{sum(1 << number for number in set(numbers)):#x}u"
+    return f"{sum(1 << number for number in {int(value, 2) for value in values}):#06x}u"
+
+
+@functools.cache
+def _names(text: str) -> frozenset[str]:
+    """The variables of one formula."""
+    return frozenset(formula.names(formula.parse(text)))
 
 
 def _reads(let: Mapping[str, str], cases: Cases) -> set[str]:
-    """The variables that a formula depends on, also by way of its helpers."""
-    found = set()
-    for case in cases:
-        found |= set(formula.names(formula.parse(case.value)))
-        found |= set(formula.names(formula.parse(case.when))) if case.when else set()
-    for name, text in reversed(let.items()):
+    """The variables that guarded cases depend on, also by way of their helpers."""
+    found = {name for case in cases for text in (case.value, case.when) if text for name in _names(text)}
+    for name, text in reversed(list(let.items())):
         if name in found:
-            found |= set(formula.names(formula.parse(text)))
+            found |= _names(text)
     return found
 
 
@@ -370,9 +362,10 @@ def _formula(let: Mapping[str, str], results: Mapping[str, Cases], use: _Use, la
     facts = {"bits": layout.bits} | {name: use.instruction.variant.facts.get(name) for name in ("m", "n", "k")}
     given = [f"{name} = {value}" for name, value in facts.items() if name in reads]
     if layout.threads > _WARP and reads & {"lane", "warp"} and "lane" not in results:
-        given.append(f"warp = thread // {_WARP}, lane = thread % {_WARP}")
+        given.append(f"warp = lane // {_WARP}, lane = lane % {_WARP}")
     helpers = [*given, *(f"{name} = {text}" for name, text in let.items() if name in reads)]
-    lines = [", ".join(helpers)] if helpers else []
+    lines = c_text.listing(helpers)
     for name, cases in results.items():
-        lines.append(f"{name} = " + "; ".join(case.value + (f" if {case.when}" if case.when else "") for case in cases))
-    return [" *", *(text for line in lines for text in c_text.paragraph(line, " *     ")), " *"]
+        parts = [case.value + (f" if {case.when}" if case.when else "") for case in cases]
+        lines += c_text.listing([f"{name} = {'; '.join(parts)}"])
+    return [" *", *lines, " *"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
 
-#: Columns of a generated line.
+#: Columns of a generated line of text; code and formulas may be longer.
 WIDTH = 100
 
 _NOT_A_WORD = re.compile(r"\W", re.ASCII)
+_NOT_PLAIN = re.compile(rb"[^ !#->@-\[\]-~]")
 
 
 def identifier(name: str) -> str:
@@ -22,23 +24,28 @@ def macro(name: str) -> str:
 
 
 def string(text: str) -> str:
-    """A string literal, in quotes; whatever is not plain ASCII is spelt in octal, and no trigraph can arise."""
-    return '"' + "".join(_character(byte) for byte in text.encode("utf-8")) + '"'
-
-
-def _character(byte: int) -> str:
-    character = chr(byte)
-    if character in '"\\?':
-        return "\\" + character
-    return character if " " <= character <= "~" else f"\\{byte:03o}"
+    """A string literal, in quotes; quotes, backslashes, ``?`` (trigraphs) and all but printable ASCII are spelt in octal."""
+    plain = _NOT_PLAIN.sub(lambda match: b"\\%03o" % match[0][0], text.encode("utf-8"))
+    return f'"{plain.decode("ascii")}"'
 
 
 def comment(text: str) -> str:
     """Text inside ``/* … */``: it cannot end the comment, begin another, or hide its end behind invisible characters."""
-    visible = "".join(character if character.isprintable() else " " for character in text)
+    visible = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     return visible.replace("*/", "* /").replace("/*", "/ *")
 
 
-def paragraph(text: str, indent: str = " * ") -> list[str]:
-    """Text as lines of a comment block."""
-    return textwrap.wrap(comment(text), WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def paragraph(text: str) -> list[str]:
+    """Text as lines inside a block comment."""
+    return [f" * {line}" for line in textwrap.wrap(comment(text), WIDTH - 3, break_long_words=False, break_on_hyphens=False)]
+
+
+def listing(items: Iterable[str]) -> list[str]:
+    """Definitions as indented lines inside a block comment, as many on a line as fit; none is broken."""
+    lines: list[str] = []
+    for item in map(comment, items):
+        if lines and len(lines[-1]) + len(item) + 2 <= WIDTH:
+            lines[-1] += f", {item}"
+        else:
+            lines.append(f" *     {item}")
+    return lines

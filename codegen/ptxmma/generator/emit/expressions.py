@@ -15,22 +15,22 @@ from ptxmma.model import Cases
 
 
 def gather(
-    bit_map: BitMap, output: str, names: Mapping[str, str] | None = None, *, lift: Mapping[str, int] | None = None, drop: int = 0
+    bit_map: BitMap, output: str, names: Mapping[str, str] | None = None, zeros: Mapping[str, int] | None = None, drop: int = 0
 ) -> str:
     """The expression of one output over the inputs, e.g. ``(lane >> 2) | ((i & 2) << 2)``.
 
-    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.  A field that
-    the text counts in larger steps than the map does is lifted: ``lift={"field": 2}`` where the text has bits and the map
-    fields of four bits, as input or output.  ``drop`` low bits of the output are forgotten: rounded down, before any lift.
+    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.  ``zeros`` says how
+    many bits lie below a field that the map leaves out since they are always 0: ``{"field": 2}`` where the program counts bits
+    and the map fields of four bits, as input or as output.  ``drop`` forgets that many low bits of the map's output.
     """
-    lift = lift or {}
+    zeros = zeros or {}
     terms = []
     for run in reversed(bit_map.runs(output)):
         cut = max(drop - run.target, 0)
         if cut < run.width:
-            up = lift.get(run.name, 0)
-            run = Run(run.name, run.source + cut + up, run.width - cut, run.target + cut + lift.get(output, 0))
-            terms.append(_term(run, bit_map.inputs[run.name] + up, (names or {}).get(run.name, run.name)))
+            below = zeros.get(run.name, 0)
+            run = Run(run.name, run.source + cut + below, run.width - cut, run.target + cut + zeros.get(output, 0))
+            terms.append(_term(run, bit_map.inputs[run.name] + below, (names or {}).get(run.name, run.name)))
     if not terms:
         return "0"
     if len(terms) == 1:

@@ -7,6 +7,9 @@ one ``text`` per row: a picture of 2,048 cells takes about 100 kB and no time.
 
 from __future__ import annotations
 
+import itertools
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,7 +21,7 @@ from ptxmma.model import Granularity, Layout, ScaleLayout, Swizzle
 MOST_CELLS = 2048
 #: A wider or higher matrix is cut into panels of this many cells.
 _PANEL = 32
-_WIDEST = 32 * 34 + 2 * 60
+_WIDEST, _NARROWEST = 1340, 440
 _CELL_WIDTH, _CELL_HEIGHT = 34, 26
 _AXIS, _MARGIN = 44, 14
 
@@ -28,6 +31,8 @@ _STRENGTHS = (0.28, 0.44, 0.60, 0.76)
 _COLOURS = [
     "#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS
 ]
+#: Bits of a thread's place in its warp.
+WARP_BITS = 5
 #: The colour of a cell that belongs to nobody.
 BLANK = -1
 
@@ -63,7 +68,7 @@ class Panel(NamedTuple):
     @property
     def width(self) -> int:
         """Pixels, with the names of the rows."""
-        return max(_AXIS + self.cell * len(self.cols) + (30 if self.more else 0), 7 * len(self.head) + 8)
+        return max(_AXIS + self.cell * len(self.cols) + (30 if self.more else 0), 6 * len(self.head) + 8)
 
     @property
     def above(self) -> int:
@@ -83,20 +88,34 @@ def xml(text: str) -> str:
 
 def sheet(title: str, notes: Sequence[str], panels: Iterable[Panel], *, stacked: bool = False) -> str:
     """A picture of panels, side by side as far as they fit."""
-    top = _MARGIN + 8 + 8 + 15 * len(notes)
-    x, y, deepest, widest = _MARGIN, top, 0, 7 * max(len(title) + 8, *(len(note) - 8 for note in notes), 0)
-    body: list[str] = []
+    placed: list[tuple[Panel, int, int]] = []
+    x = y = deepest = 0
     for panel in panels:
-        if x > _MARGIN and (stacked or x + panel.width > _WIDEST):
-            x, y, deepest = _MARGIN, y + deepest + _MARGIN, 0
-        body += _panel(panel, x, y)
-        widest, deepest = max(widest, x + panel.width - _MARGIN), max(deepest, panel.height)
+        if x and (stacked or x + panel.width > _WIDEST):
+            x, y, deepest = 0, y + deepest + _MARGIN, 0
+        placed.append((panel, x, y))
+        deepest = max(deepest, panel.height)
         x += panel.width + _MARGIN
-    return _document(title, notes, widest + 2 * _MARGIN, y + deepest + _MARGIN, body)
+    width = max(max(x + panel.width for panel, x, _ in placed), 8 * len(title), _NARROWEST)
+    lines = _wrapped(notes, width)
+    top = _above(lines)
+    names = itertools.count()
+    body = [line for panel, x, y in placed for line in _panel(panel, x + _MARGIN, y + top, names)]
+    return _document(title, lines, width + 2 * _MARGIN, top + y + deepest + _MARGIN, body)
 
 
-def _document(title: str, notes: Sequence[str], width: int, height: int, body: Iterable[str]) -> str:
-    lines = [f'<text class="n" x="{_MARGIN}" y="{_MARGIN + 24 + 15 * index}">{xml(note)}</text>' for index, note in enumerate(notes)]
+def _wrapped(notes: Iterable[str], width: int) -> list[str]:
+    """Notes as lines that are no wider than the picture."""
+    return [line for note in notes for line in textwrap.wrap(note, int(width / 5.4))]
+
+
+def _above(lines: Sequence[str]) -> int:
+    """Pixels that the title and the notes take."""
+    return _MARGIN + 16 + 15 * len(lines)
+
+
+def _document(title: str, lines: Iterable[str], width: int, height: int, body: Iterable[str]) -> str:
+    notes = [f'<text class="n" x="{_MARGIN}" y="{_MARGIN + 25 + 15 * index}">{xml(line)}</text>' for index, line in enumerate(lines)]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
@@ -104,15 +123,15 @@ def _document(title: str, notes: Sequence[str], width: int, height: int, body: I
             f"<style>{_STYLE}</style>",
             f'<rect class="k" width="{width}" height="{height}" rx="8"/>',
             f'<text class="h" x="{_MARGIN}" y="{_MARGIN + 8}">{xml(title)}</text>',
-            *lines,
+            *notes,
             *body,
             "</svg>\n",
         ]
     )
 
 
-def _panel(panel: Panel, x: int, y: int) -> Iterator[str]:
-    """The elements of a panel; coordinates count from its first cell."""
+def _panel(panel: Panel, x: int, y: int, names: Iterator[int]) -> Iterator[str]:
+    """The elements of a panel; coordinates count from its first cell, ``names`` number what is used again."""
     width, height = panel.cell, _CELL_HEIGHT
     right, bottom = width * len(panel.cols), height * len(panel.rows)
     middles = [width * column + width // 2 for column in range(len(panel.cols))]
@@ -134,15 +153,30 @@ def _panel(panel: Panel, x: int, y: int) -> Iterator[str]:
     if lines:
         yield f'<path class="l" d="{"".join(lines)}"/>'
     yield '<g class="t">'
-    for row, texts in enumerate(panel.tops):
-        yield f'<text y="{height * row + 12}">{_row(middles, texts)}</text>'
+    yield from _lines(panel.tops, middles, 12, names)
     yield "</g><g>"
-    for row, texts in enumerate(panel.labels):
-        yield f'<text y="{height * row + 22}">{_row(middles, texts)}</text>'
+    yield from _lines(panel.labels, middles, 22, names)
     yield "</g>"
     if panel.more:
         yield f'<text class="p x" x="{right + 16}" y="{bottom // 2 + 4}">{xml(panel.more)}</text>'
     yield "</g>"
+
+
+def _lines(rows: Sequence[Sequence[str]], middles: Sequence[int], baseline: int, names: Iterator[int]) -> Iterator[str]:
+    """A line of text for each row of cells; rows that say the same are written once and used again."""
+    seen: dict[str, tuple[int, int]] = {}
+    texts = [_row(middles, row) for row in rows]
+    repeated = {text for text, count in Counter(texts).items() if count > 1}
+    for row, text in enumerate(texts):
+        if text in seen:
+            name, first = seen[text]
+            yield f'<use href="#u{name}" y="{_CELL_HEIGHT * (row - first)}"/>'
+            continue
+        anchor = ""
+        if text in repeated:
+            seen[text] = next(names), row
+            anchor = f' id="u{seen[text][0]}"'
+        yield f'<text{anchor} y="{_CELL_HEIGHT * row + baseline}">{text}</text>'
 
 
 def _row(middles: Sequence[int], texts: Sequence[str]) -> str:
@@ -231,15 +265,16 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
     threads = [f"T{thread}" for thread in range(layout.threads)]
     names = _element_names(name, 1 << layout.map.inputs["i"], per_register, merged)
     panels = []
+    high = _warp_rows(layout)
     for computation in range(_computations(layout)):
         fixed = {"computation": computation} if "computation" in layout.map.outputs else {}
-        for rows in _cut(layout.rows, step_y):
-            for cols in _cut(columns, step_x):
+        for rows in _cut(layout.rows, step_y, high or _PANEL):
+            for cols in _cut(columns, step_x, _PANEL):
                 owners = _grid(lanes, ("row", rows), ("col", cols), **fixed)
                 held = _grid(items, ("row", rows), ("col", cols), **fixed)
                 panels.append(
                     Panel(
-                        head=f"computation {computation}" if fixed else "",
+                        head=f"computation {computation}" if fixed else f"warp {rows[0] // high}" if high else "",
                         corner="row \\ col",
                         rows=_edge(rows),
                         cols=_edge(cols),
@@ -256,11 +291,17 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
     return sheet(title, _fragment_notes(layout, per_register, merged, endless, pattern), panels)
 
 
-def _cut(count: int, step: int) -> Iterator[range]:
+def _warp_rows(layout: Layout) -> int:
+    """Rows that belong to one warp, where each warp has rows of its own; else 0."""
+    warp = layout.map.bits["lane"][WARP_BITS:]
+    top = layout.map.outputs["row"] - len(warp)
+    return 1 << top if warp and warp == tuple(("row", top + bit) for bit in range(len(warp))) else 0
+
+
+def _cut(count: int, step: int, cells: int) -> Iterator[range]:
     """Parts of a matrix that make a panel each."""
-    length = _PANEL * step
-    for first in range(0, count, length):
-        yield range(first, min(first + length, count), step)
+    for first in range(0, count, cells * step):
+        yield range(first, min(first + cells * step, count), step)
 
 
 def _edge(span: range) -> list[str]:
@@ -294,36 +335,39 @@ def _names(layout: Layout) -> str:
 def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bool, pattern: Granularity | None) -> list[str]:
     name = layout.operands[0]
     elements = 1 << layout.map.inputs["i"]
+    register = f"r{1 if elements > per_register else 0}"
+    last = elements - 1 if elements <= per_register else 2 * per_register - 1
     if merged:
-        first = f"Each cell is a register: its thread, its number, and the elements {name}… in it"
+        notes = [f"A cell is a register of {per_register} elements: {register} is register {register[1:]}, {name}{last} is element {last} of its thread."]
     elif per_register > 1:
-        first = f"Each cell is an element: its thread; its register r… and its number {name}… in the thread"
-        first += f"; outlined: the {per_register} elements of one register" if block(layout, per_register) != (1, 1) else ""
+        notes = [f"T1 {register} {name}{last}: thread 1, register {register[1:]}, element {last}."]
+        notes[0] += " Thick lines separate registers." if block(layout, per_register) != (1, 1) else ""
     else:
-        first = f"Each cell is an element: its thread, and its number {name}… in the thread, which is also its register's"
-    notes = [first]
-    if not endless:
-        many = f"{elements} elements in {elements // per_register} registers" if elements > 1 else "one element"
-        notes[0] += f"; each thread holds {many}"
-    else:
+        notes = [f"T1 {name}{last}: thread 1, element {last}, which fills register {last}."]
+    if endless:
         columns, step = period(layout)
-        notes.append(f"The pattern goes on for all of N: {columns} columns further on is element number + {step} of the same thread")
+        notes.append(f"This goes on for all of N: {columns} columns further on the same thread has the element numbered {step} higher.")
     if pattern is not None:
-        notes.append("Columns are those of the packed matrix; brackets above them: the columns of the full matrix that a register covers")
+        notes.append("Columns are those of the packed matrix; the brackets show which columns of the full matrix a register covers.")
     return notes
 
 
 # --- metadata and scale factors ---------------------------------------------------------------------------------------------
 
 
-def metadata(layout: Layout, width: int, chunk: int, selectors: int) -> str:
+#: Metadata comes in registers of this size.
+_REGISTER_BITS = 32
+
+
+def metadata(layout: Layout) -> str:
     """Which bits of which thread's register describe which chunk of which row; a panel for each selector."""
+    width, selectors = _REGISTER_BITS >> layout.map.outputs["field"], 1 << layout.map.inputs["selector"]
     lanes, places = layout.map.runs("lane"), layout.map.runs("field")
     fields = [f"[{width * field + width - 1}:{width * field}]" for field in range(1 << layout.map.outputs["field"])]
     cols = range(layout.cols)
     panels = []
     for selector in range(selectors):
-        for rows in _cut(layout.rows, 1):
+        for rows in _cut(layout.rows, 1, _PANEL):
             owners = _grid(lanes, ("row", rows), ("chunk", cols), selector=selector)
             held = _grid(places, ("row", rows), ("chunk", cols), selector=selector)
             panels.append(
@@ -337,8 +381,8 @@ def metadata(layout: Layout, width: int, chunk: int, selectors: int) -> str:
                     labels=[[fields[field] for field in line] for line in held],
                 )
             )
-    title = f"Metadata: {layout.rows} rows × {layout.cols} chunks of {chunk} columns"
-    note = f"Each cell is the {width}-bit field of one chunk: the thread whose register holds it, and its bits"
+    title = f"Metadata: {layout.rows} rows × {layout.cols} chunks"
+    note = f"T1 {fields[0]}: in the register of thread 1, bits {fields[0][1:-1]} describe this chunk of this row."
     return sheet(title, [note], panels)
 
 
@@ -354,7 +398,7 @@ def scales(layout: Layout, entry: ScaleLayout) -> str:
             panels.append(
                 Panel(
                     head=f"byte-id {byte_id}, thread-id {thread_id}",
-                    corner=f"{_SCALED[entry.operand]} \\ block",
+                    corner=f"{_SCALED[entry.operand][:3]} \\ block",
                     rows=_edge(rows),
                     cols=_edge(cols),
                     colours=owners,
@@ -362,15 +406,19 @@ def scales(layout: Layout, entry: ScaleLayout) -> str:
                     labels=[[f"byte {byte}" for byte in line] for line in held],
                 )
             )
-    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s × {layout.cols} blocks along K"
-    return sheet(title, ["Each cell is a scale factor: the thread whose register holds it, and the byte of that register"], panels)
+    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s × {layout.cols} along K"
+    return sheet(title, ["T1 byte 0: in the register of thread 1, the lowest byte is this scale factor."], panels)
 
 
 #: What the scale factors of an operand go by.
-_SCALED = {"a": "row", "b": "col"}
+_SCALED = {"a": "row", "b": "column"}
 
 
 # --- sparsity and shared memory ---------------------------------------------------------------------------------------------
+
+#: Columns and chunks that an example of sparse storage has at most; the strength of its colours.
+_EXAMPLE, _CHUNKS = 16, 4
+_STRONG = 2
 
 
 def kept_units(pattern: Granularity, field: str) -> list[int]:
@@ -385,38 +433,38 @@ def kept_units(pattern: Granularity, field: str) -> list[int]:
 def storage(pattern: Granularity) -> str:
     """An example of sparse storage: a row of the full matrix, the packed row, and the metadata that tells one from the other."""
     values = [field for field in pattern.legal if not pattern.ordered or field in pattern.ordered]
-    chunks = 16 // pattern.chunk if pattern.chunk > 2 else 4
-    chosen = [values[index * 2 % len(values) if len(values) > 4 else index % len(values)] for index in range(chunks)]
-    columns, full, packed = [], [], []
+    chunks = min(_EXAMPLE // pattern.chunk, _CHUNKS)
+    chosen = [values[index * len(values) // chunks if len(values) >= chunks else index % len(values)] for index in range(chunks)]
+    width = pattern.index_bits * pattern.indices
+    full, packed, fields = [], [], []
     for index, field in enumerate(chosen):
         units = kept_units(pattern, field)
-        for place in range(pattern.chunk):
-            column = index * pattern.chunk + place
-            columns.append(str(column))
-            full.append((f"x{column}", index) if place // pattern.unit in units else ("0", BLANK))
-        packed += [(f"x{index * pattern.chunk + unit * pattern.unit + part}", index) for unit in units for part in range(pattern.unit)]
-    width = pattern.index_bits * pattern.indices
-
-    def strip(head: str, names: Sequence[str], cells: Sequence[tuple[str, int]], labels: Sequence[str], cell: int, block: int) -> Panel:
-        colours = [[colour if colour == BLANK else 4 * colour + 2 for _, colour in cells]]
-        return Panel(head, "column" if cell == _CELL_WIDTH else "chunk", [""], names, colours, [[text for text, _ in cells]], [labels], cell=cell, block=(block, 1))
-
-    blank = [""] * len(columns)
+        first = index * pattern.chunk
+        full += [(f"x{first + place}", index) if place // pattern.unit in units else ("0", BLANK) for place in range(pattern.chunk)]
+        packed += [(f"x{first + unit * pattern.unit + part}", index) for unit in units for part in range(pattern.unit)]
+        fields.append(f"[{width * index + width - 1}:{width * index}] keeps {', '.join(map(str, units))}")
     panels = [
-        strip("the row as it is", columns, full, blank, _CELL_WIDTH, 1),
-        strip("the packed row", [str(index) for index in range(len(packed))], packed, blank[: len(packed)], _CELL_WIDTH, 1),
-        strip(
-            "its metadata",
-            [str(index) for index in range(chunks)],
-            [(field, index) for index, field in enumerate(chosen)],
-            [f"bits [{width * index + width - 1}:{width * index}]" for index in range(chunks)],
-            _CELL_WIDTH * pattern.chunk,
-            1,
-        ),
+        _strip("a row of the matrix", "column", full),
+        _strip("the row as it is stored", "column", packed),
+        _strip("its metadata", "chunk", [(field, index) for index, field in enumerate(chosen)], fields, _CELL_WIDTH * pattern.chunk),
     ]
-    unit = "element" if pattern.unit == 1 else f"group of {pattern.unit} elements"
-    notes = [f"Of each {pattern.chunk} columns (a chunk, one colour) {pattern.kept} are stored, each {unit} with an index of {pattern.index_bits} bits"]
+    unit = "each has" if pattern.unit == 1 else f"each {pattern.unit} together have"
+    notes = [f"Of {pattern.chunk} columns (a chunk, one colour) {pattern.kept} are stored; {unit} an index of {pattern.index_bits} bits."]
     return sheet(f"Sparse storage {pattern.name}", notes, panels, stacked=True)
+
+
+def _strip(head: str, corner: str, cells: Sequence[tuple[str, int]], labels: Sequence[str] = (), cell: int = _CELL_WIDTH) -> Panel:
+    """A panel of one row; ``cells`` are texts with the chunk that colours them."""
+    return Panel(
+        head=head,
+        corner=corner,
+        rows=[""],
+        cols=_edge(range(len(cells))),
+        colours=[[chunk if chunk == BLANK else _STRONG + 4 * chunk for _, chunk in cells]],
+        tops=[[text for text, _ in cells]],
+        labels=[labels] if labels else [],
+        cell=cell,
+    )
 
 
 #: A line of the picture of shared memory: once through all banks.
@@ -464,20 +512,21 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         cols=[f"+{_UNIT * unit}" for unit in range(per_line)],
         colours=[[4 * unit + row % 4 for row, unit in line] for line in inside],
         tops=[[f"{row},{unit}" for row, unit in line] for line in inside],
-        labels=[[_moved(row * leading + unit, line * per_line + place) for place, (row, unit) in enumerate(units)] for line, units in enumerate(inside)],
+        labels=[[_moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
         cell=40,
     )
     title = f"{swizzle.title}, {majorness}-major: an atom of {strided} × {leading} units of {_UNIT} bytes"
     notes = [
-        f"Units run along {along}. Left: each unit's byte offset from the start of the atom; right: what each 16 bytes of shared memory hold,",
-        "one line for each turn through all banks, and the XOR that brought the unit there",
+        f"Units run along {along}. On the left, where each unit lies: bytes from the start of the atom.",
+        f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u of the line was moved from.",
     ]
     return sheet(title, notes, [matrix, memory])
 
 
-def _moved(before: int, after: int) -> str:
+def _moved(before: int, place: int) -> str:
     """How the XOR moved a unit within its line."""
-    return f"{before % (_LINE // _UNIT)} ^ {before ^ after}"
+    unit = before % (_LINE // _UNIT)
+    return f"{unit} ^ {unit ^ place}"
 
 
 # --- bit fields -------------------------------------------------------------------------------------------------------------
@@ -494,8 +543,10 @@ class Field(NamedTuple):
 
 def bit_fields(title: str, notes: Sequence[str], words: Sequence[tuple[str, int, Sequence[Field]]], *, per_line: int, cell: int) -> str:
     """Words as their fields, highest bit on the left; ``words`` are ``(name, bits, fields)``, cut into lines of ``per_line`` bits."""
-    y = _MARGIN + 8 + 20 + 15 * len(notes)
     axis = 7 * max((len(name) for name, _, _ in words), default=0)
+    width = max(axis + cell * min(per_line, max(bits for _, bits, _ in words)), 8 * len(title), _NARROWEST)
+    lines = _wrapped(notes, width)
+    y = _above(lines) + 10
     body: list[str] = []
     for name, bits, fields in words:
         for low in range(bits - per_line if bits > per_line else 0, -1, -per_line):
@@ -507,12 +558,11 @@ def bit_fields(title: str, notes: Sequence[str], words: Sequence[tuple[str, int,
                 first, last = max(field.low, low), min(field.low + field.width, high)
                 if first >= last:
                     continue
-                left, width = right - cell * (last - low), cell * (last - first)
+                left, across = right - cell * (last - low), cell * (last - first)
                 fill = 'class="o b"' if field.colour == BLANK else f'class="b" fill="{_COLOURS[field.colour % len(_COLOURS)]}"'
-                body.append(f'<path {fill} d="M{left} {y + 4}h{width}v{_CELL_HEIGHT}h-{width}z"/>')
-                body.append(f'<text class="t" x="{left + width // 2}" y="{y + 21}">{xml(field.text)}</text>')
+                body.append(f'<path {fill} d="M{left} {y + 4}h{across}v{_CELL_HEIGHT}h-{across}z"/>')
+                body.append(f'<text class="t" x="{left + across // 2}" y="{y + 21}">{xml(field.text)}</text>')
                 edges = f"{last - 1}" if last - first == 1 else f"{last - 1}:{first}"
-                body.append(f'<text class="x" x="{left + width // 2}" y="{y}">{edges}</text>')
+                body.append(f'<text class="x" x="{left + across // 2}" y="{y}">{edges}</text>')
             y += _CELL_HEIGHT + 20
-    width = axis + cell * min(per_line, max((word[1] for word in words), default=0))
-    return _document(title, notes, max(width, 7 * (len(title) + 4)) + 2 * _MARGIN, y, body)
+    return _document(title, lines, width + 2 * _MARGIN, y, body)

@@ -125,12 +125,12 @@ def _fragment(spec: Spec, layout: Layout, sparsities: list[_Sparsity]) -> Iterat
     for sparsity in sparsities:
         suffix = f"_{_identifier(sparsity.name)}" if len(sparsities) > 1 else ""
         ratio = sparsity.chunk // sparsity.kept
-        first = gather(layout.map, "col", lift={"col": _log2(ratio)}, drop=_log2(sparsity.kept))
+        first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.kept))
         title = f"First column, in the full matrix, of the chunk that element ``i`` of ``{name}`` comes from."
         lines = [f"{_ranges(inputs)} -> 0..{(layout.cols - sparsity.kept) * ratio} in steps of {sparsity.chunk}."]
         yield Function(f"{name}_chunk{suffix}", "lane, i", _doc(title, lines, entry.source), [f"return {first}"])
         width = sparsity.per_register * ratio
-        first = gather(layout.map, "col", lift={"col": _log2(ratio)}, drop=_log2(sparsity.per_register))
+        first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.per_register))
         title = f"First and last column, in the full matrix, that the register of element ``i`` of ``{name}`` covers."
         body = [f"first = {first}", f"return first, first + {width - 1}"]
         yield Function(f"{name}_window{suffix}", "lane, i", _doc(title, [f"{_ranges(inputs)} -> {width} columns."], entry.source), body)
@@ -141,16 +141,16 @@ def _metadata(spec: Spec, layout: Layout, _: list[_Sparsity]) -> Iterator[Functi
     source = spec.metadata[layout.entry].source
     inputs = {key: layout.map.inputs[key] for key in ("row", "chunk", "selector")}
     outputs = {"lane": layout.map.outputs["lane"], "field": layout.map.outputs["field"]}
-    lift, names = {"field": _log2(layout.field_bits)}, {"field": "bit"}
+    zeros, names = {"field": _log2(layout.field_bits)}, {"field": "bit"}
     title = (
         f"Thread and lowest bit of the {layout.field_bits}-bit field of a chunk: metadata of {_plain(layout.family)} {layout.shape}, "
         f"{layout.bits}-bit elements, {layout.rows} rows of {layout.cols} chunks."
     )
-    forward, backward = _ranges(inputs), _ranges(outputs, lift, names)
+    forward, backward = _ranges(inputs), _ranges(outputs, zeros, names)
     doc = _doc(title, [f"{forward} -> {backward}."], source)
-    yield _mapping(name, layout.map, inputs, outputs, doc, lift, names, defaults={"selector"})
+    yield _mapping(name, layout.map, inputs, outputs, doc, zeros, names, defaults={"selector"})
     doc = _doc(f"Row, chunk and selector of a field: the inverse of ``{name}``.", [f"{backward} -> {forward}."], source)
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, lift, names)
+    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, zeros, names)
 
 
 def _scale(spec: Spec, layout: Layout, _: list[_Sparsity]) -> Iterator[Function]:
@@ -158,17 +158,18 @@ def _scale(spec: Spec, layout: Layout, _: list[_Sparsity]) -> Iterator[Function]
     entry = spec.scales[layout.entry]
     inputs = {key: layout.map.inputs[key] for key in ("row", "block", "byte_id", "thread_id")}
     outputs = {"lane": layout.map.outputs["lane"], "byte": layout.map.outputs["byte"]}
-    lift = {key: _log2(ids[1]) for key, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)) if len(ids) > 1}
+    zeros = {key: _log2(ids[1]) for key, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)) if len(ids) > 1}
     names = {"row": "col"} if entry.operand == "b" else {}
     title = (
         f"Thread and byte of a scale factor of {entry.operand.upper()}: {_plain(layout.family)} {layout.shape}, "
         f"{layout.rows} {names.get('row', 'row')}s; blocks along k: {layout.cols}."
     )
-    forward, backward = _ranges(inputs, lift, names), _ranges(outputs)
+    forward, backward = _ranges(inputs, zeros, names), _ranges(outputs)
     doc = _doc(title, [f"{forward} -> {backward}."], entry.source)
-    yield _mapping(name, layout.map, inputs, outputs, doc, lift, names, defaults={"byte_id", "thread_id"})
-    doc = _doc(f"What a byte of a thread scales, and the ids that choose it: the inverse of ``{name}``.", [f"{backward} -> {forward}."], entry.source)
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, lift, names)
+    yield _mapping(name, layout.map, inputs, outputs, doc, zeros, names, defaults={"byte_id", "thread_id"})
+    title = f"What a byte of a thread scales, and the ids that choose it: the inverse of ``{name}``."
+    doc = _doc(title, [f"{backward} -> {forward}."], entry.source)
+    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, zeros, names)
 
 
 _KINDS: dict[str, Callable[[Spec, Layout, list[_Sparsity]], Iterator[Function]]] = {
@@ -178,13 +179,14 @@ _KINDS: dict[str, Callable[[Spec, Layout, list[_Sparsity]], Iterator[Function]]]
 }
 
 
-def _ranges(fields: Mapping[str, int], lift: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> str:
+def _ranges(fields: Mapping[str, int], zeros: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> str:
     """The values that fields take: ``lane 0..31, bit 0..28 in steps of 4``."""
     parts = []
     for field, width in fields.items():
-        up = (lift or {}).get(field, 0)
-        last = ((1 << width) - 1) << up
-        parts.append(f"{(names or {}).get(field, field)} 0" + (f"..{last}" if last else "") + (f" in steps of {1 << up}" if last and up else ""))
+        low = (zeros or {}).get(field, 0)
+        last = ((1 << width) - 1) << low
+        values = f"0..{last}" if last else "0"
+        parts.append(f"{(names or {}).get(field, field)} {values}" + (f" in steps of {1 << low}" if last and low else ""))
     return ", ".join(parts)
 
 
@@ -194,7 +196,7 @@ def _mapping(
     inputs: Iterable[str],
     outputs: Iterable[str],
     doc: list[str],
-    lift: Mapping[str, int] | None = None,
+    zeros: Mapping[str, int] | None = None,
     names: Mapping[str, str] | None = None,
     defaults: Iterable[str] = (),
 ) -> Function:
@@ -203,7 +205,7 @@ def _mapping(
     parameters = [called[field] + ("=0" if field in defaults else "") for field in inputs]
     body = []
     for field in outputs:
-        value = gather(bit_map, field, names, lift=lift)
+        value = gather(bit_map, field, names, zeros=zeros)
         body.append(f"{called[field]} = {value if bit_map.outputs[field] else f'{parameters[0]} & 0'}")
     body.append(f"return {', '.join(called[field] for field in outputs)}")
     return Function(name, ", ".join(parameters), doc, body)
@@ -215,7 +217,8 @@ def _mapping(
 def _shared_memory(memory: SharedMemory) -> Iterator[Function]:
     title = "Where the swizzle moves a byte of shared memory; done twice, it moves it back."
     lines = ["``address`` is absolute; ``span`` is the swizzle's, see SWIZZLE_SPAN; ``base_offset`` is the descriptor's field."]
-    yield Function("swizzle", "address, span, base_offset=0", _doc(title, lines, memory.source), [f"return {to_python(memory.swizzle_formula)}"])
+    body = [f"return {to_python(memory.swizzle_formula)}"]
+    yield Function("swizzle", "address, span, base_offset=0", _doc(title, lines, memory.source), body)
     title = "The base offset of a swizzle pattern that starts at the absolute address ``start``."
     yield Function("base_offset", "start", [title, "", f"Source: {_plain(memory.source)}."], [f"return {to_python(memory.base_offset)}"])
     spans = {mode.name: mode for mode in memory.swizzles}
@@ -241,9 +244,10 @@ def _shared_memory(memory: SharedMemory) -> Iterator[Function]:
 def _descriptor(fields: tuple[DescriptorField, ...]) -> Iterator[Function]:
     names = [_identifier(field.name) for field in fields]
     source = ", ".join(dict.fromkeys(field.source for field in fields))
-    lines = [f"``{name}``: {_plain(field.title)}{f', in {_plain(field.unit)}' if field.unit else ''}." for name, field in zip(names, fields, strict=True)]
-    terms = []
+    lines, terms = [], []
     for name, field in zip(names, fields, strict=True):
+        unit = f", in {_plain(field.unit)}" if field.unit else ""
+        lines.append(f"``{name}``: {_plain(field.title)}{unit}.")
         value = f"({name} >> {field.shift})" if field.shift else name
         value = f"({value} & 0x{(1 << field.width) - 1:X})"
         terms.append(f"({value} << {field.low})" if field.low else value)

@@ -1,0 +1,28 @@
+"""Sets of variants as few products of values: what a person calls "all shapes with either accumulator type"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+Member = TypeVar("Member")
+#: The values of each dimension.
+Values = tuple[tuple[str, ...], ...]
+
+
+def boxes(points: Iterable[tuple[tuple[str, ...], Member]]) -> list[tuple[Values, list[Member]]]:
+    """Few products that cover exactly the given points, in the order of the points, each with the members it covers.
+
+    ``points`` are ``(coordinates, member)``, all with equally many coordinates; several members may share one point.
+    """
+    found: dict[Values, list[Member]] = {}
+    for point, member in points:
+        found.setdefault(tuple((coordinate,) for coordinate in point), []).append(member)
+    for dimension in range(len(next(iter(found), ()))):
+        merged: dict[Values, tuple[tuple[str, ...], list[Member]]] = {}
+        for values, members in found.items():
+            others = (*values[:dimension], *values[dimension + 1 :])
+            along, before = merged.get(others, ((), []))
+            merged[others] = (along + values[dimension], before + members)
+        found = {(*others[:dimension], along, *others[dimension:]): members for others, (along, members) in merged.items()}
+    return list(found.items())

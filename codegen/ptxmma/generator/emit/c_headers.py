@@ -1,0 +1,248 @@
+"""The C headers: layouts of each family, tables of types, targets and variants, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ptxmma import requirements
+from ptxmma.generator.emit import Output, c_text, expressions
+from ptxmma.generator.emit.c_layouts import Family, Function
+from ptxmma.generator.emit.templating import banner, render
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.model import CanonicalLayout, Condition, DescriptorField, SharedMemory, Spec, Target
+
+_FOLDER = "generated/include/ptxmma"
+#: The types of a variant that the tables have a column for.
+_TYPES = ("dtype", "atype", "btype", "ctype", "stype")
+#: A set of targets is one 64-bit word.
+_MOST_TARGETS = 64
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """Every header, and the lists that they are built from."""
+    spec = catalog.database.spec
+    families = {name: c_text.identifier(name) for name in dict.fromkeys(entry.family for entry in spec.instructions)}
+    headers = ["config.h", "types.h", "targets.h", "variants.h"]
+
+    def file(path: str, template: str, source: str, **values: Any) -> Output:
+        text = render(f"c/{template}.jinja", spec=spec, c=c_text, **values)
+        return Output(f"{_FOLDER}/{path}", banner("//", catalog, [source]) + text)
+
+    def rows(path: str, source: str, macro: str, columns: str, about: str, entries: Iterable[str]) -> Output:
+        text = c_text.paragraph(f"{about} Define {macro}, include this file, undefine it.")
+        return file(path, "list.def", source, macro=macro, columns=columns, text=text, rows=entries)
+
+    yield file("config.h", "config.h", "spec/spec.yaml", version=spec.version.split("."))
+
+    yield rows("types.def", "spec/types.yaml", "PTXMMA_TYPE", *_types(spec))
+    yield rows("register_types.def", "spec/types.yaml", "PTXMMA_REGISTER_TYPE", *_register_types(spec))
+    forms = dict.fromkeys(entry.form for entry in spec.types.elements)
+    yield file("types.h", "types.h", "spec/types.yaml", forms=forms, containers=_containers(spec))
+
+    yield rows("targets.def", "spec/targets.yaml", "PTXMMA_TARGET", *_targets(spec))
+    yield rows("isa_versions.def", "spec/isa_versions.yaml", "PTXMMA_ISA_VERSION", *_isa_versions(spec))
+    yield file("targets.h", "targets.h", "spec/targets.yaml")
+
+    sets: dict[str, str] = {}
+    for name, stem in families.items():
+        yield rows(f"variants/{stem}.def", "spec/instructions", "PTXMMA_VARIANT", *_variants(catalog, name, sets))
+    yield file("variants.h", "variants.h", "spec/instructions", sets=sets, files=families.values())
+
+    for name, stem in families.items():
+        family = Family(catalog, name)
+        if family.threads:
+            headers.append(f"{stem}.h")
+            members = [entry for entry in spec.instructions if entry.family == name]
+            yield file(f"{stem}.h", "family.h", "spec/fragments", family=family, members=members)
+    if spec.shared_memory is not None:
+        headers.append("shared_memory.h")
+        yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec.shared_memory))
+    yield file("ptxmma.h", "ptxmma.h", "spec", headers=headers)
+
+
+#: The columns of a list, what it lists, and its rows.
+_List = tuple[str, str, list[str]]
+
+
+def _row(*values: str | int) -> str:
+    return ", ".join(map(str, values))
+
+
+# --- types ------------------------------------------------------------------------------------------------------------------
+
+
+def _types(spec: Spec) -> _List:
+    rows = [
+        _row(
+            c_text.macro(entry.name),
+            c_text.string(entry.name),
+            c_text.macro(entry.form),
+            *(entry.bits, entry.exponent, entry.mantissa, entry.bias),
+            *(int(entry.sign), int(entry.infinity), int(entry.nan)),
+            c_text.string(entry.title),
+        )
+        for entry in spec.types.elements
+    ]
+    columns = "identifier, name, form, bits, exponent, mantissa, bias, sign, infinity, nan, title"
+    return columns, "Every element type; what its parts are wide, and whether it has a sign, infinities, NaNs.", rows
+
+
+def _register_types(spec: Spec) -> _List:
+    rows = [
+        _row(
+            c_text.macro(entry.name),
+            c_text.string(entry.name),
+            entry.bits,
+            c_text.identifier(entry.c_type),
+            c_text.string(entry.constraint),
+            c_text.string(entry.title),
+        )
+        for entry in spec.types.registers
+    ]
+    columns = "identifier, name, bits, c_type, constraint, title"
+    return columns, "Every PTX register type, with the C type and the inline-asm constraint that go with it.", rows
+
+
+def _containers(spec: Spec) -> list[dict[str, Any]]:
+    """Each element type that some instructions take in a wider container."""
+    bits = {entry.name: entry.bits for entry in spec.types.elements}
+    return [
+        {
+            "name": name,
+            "stem": f"{c_text.identifier(name)}_b{entry.bits}",
+            "bits": entry.bits,
+            "shift": entry.shift,
+            "last": entry.shift + bits[name] - 1,
+            "pack": f"(element & {(1 << bits[name]) - 1:#x})" + (f" << {entry.shift}" if entry.shift else ""),
+            "unpack": (f"(container >> {entry.shift})" if entry.shift else "container") + f" & {(1 << bits[name]) - 1:#x}",
+            "when": _condition(entry.when),
+            "source": entry.source,
+        }
+        for entry in spec.types.containers
+        for name in entry.elements
+    ]
+
+
+def _condition(when: tuple[Condition, ...]) -> str:
+    """A condition in words: ``under kind::f8f6f4 or kind::mxf8f6f4``."""
+    parts = (" and ".join(" or ".join(map(str, values)) for values in one.values()) for one in when)
+    return " under " + ", or ".join(parts) if when else ""
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------------
+
+
+def _targets(spec: Spec) -> _List:
+    targets = requirements.targets_of(spec.targets)
+    rows = []
+    for target in spec.targets:
+        features = targets.features(target.name)
+        has = _set(spec, [one for one in spec.targets if one.name in features])
+        name, suffix = c_text.string(target.name), c_text.string(target.suffix)
+        rows.append(_row(c_text.macro(target.name), name, target.number, suffix, *target.ptx.split("."), has))
+    about = (
+        'Every target: ten times its compute capability, "a" or "f" or "", the first PTX ISA version that knows it, and the set of '
+        "targets whose features it has, itself included (bit 0 is the first target of this list)."
+    )
+    return "identifier, name, number, suffix, ptx_major, ptx_minor, features", about, rows
+
+
+def _isa_versions(spec: Spec) -> _List:
+    rows = [_row(*entry.version.split("."), c_text.string(entry.cuda)) for entry in spec.isa_versions]
+    return "major, minor, cuda", "Every PTX ISA version with the CUDA release that brought it.", rows
+
+
+def _set(spec: Spec, members: Iterable[Target]) -> str:
+    """A set of targets as a number: bit t for the target at place t."""
+    if len(spec.targets) > _MOST_TARGETS:
+        raise ValueError(f"{len(spec.targets)} targets; a set in the C tables holds {_MOST_TARGETS}")
+    names = {target.name for target in members}
+    return f"UINT64_C({sum(1 << place for place, target in enumerate(spec.targets) if target.name in names):#x})"
+
+
+# --- variants ---------------------------------------------------------------------------------------------------------------
+
+
+def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
+    """The variants of a family; the sets of targets that their rows name join ``sets``."""
+    spec = catalog.database.spec
+    names: dict[tuple[Target, ...], str] = {}
+    rows = []
+    for instruction in catalog.all():
+        if instruction.family == family:
+            accepting = requirements.accepting(spec, instruction.variant)
+            if accepting not in names:
+                name = names[accepting] = _set_name(spec, accepting)
+                sets[name] = _set(spec, accepting)
+            rows.append(_variant(instruction, requirements.floor(instruction.variant), names[accepting]))
+    columns = "identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, documented, ptx_major, ptx_minor, targets"
+    about = (
+        f"Every variant of {family}: canonical spelling, shape (0, 0, 0: it has none), element types of D, A, B, C and of the scale "
+        "factors (NONE: it has none), whether the manual has it, its first PTX ISA version (a target may need a later one), and "
+        "the targets that accept it: those named and all that include one of them."
+    )
+    return columns, about, rows
+
+
+def _variant(instruction: Instruction, first: str, targets: str) -> str:
+    facts = instruction.variant.facts
+    types = [c_text.macro(str(facts[name])) if facts.get(name) else "NONE" for name in _TYPES]
+    return _row(
+        c_text.identifier(instruction.identifier),
+        c_text.string(instruction.canonical),
+        c_text.string(instruction.family),
+        *(instruction.shape or (0, 0, 0)),
+        *types,
+        int(instruction.documented),
+        *first.split("."),
+        targets,
+    )
+
+
+def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
+    """The members of a set that include no other member: the set is all that include one of them."""
+    targets, names = requirements.targets_of(spec.targets), {target.name for target in members}
+    least = [target.name for target in members if targets.features(target.name) & names == {target.name}]
+    return c_text.macro("_".join(least)) or "NONE"
+
+
+# --- shared memory ----------------------------------------------------------------------------------------------------------
+
+
+def _shared_memory(memory: SharedMemory) -> dict[str, Any]:
+    """Swizzle modes, canonical layouts with a function for each of their modes, and the descriptor's fields."""
+    modes = {entry.encoding: entry for entry in memory.swizzles}
+    return {
+        "memory": memory,
+        "modes": [modes.get(encoding) for encoding in range(max(modes) + 1)],
+        "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
+        "swizzle": expressions.to_c(memory.swizzle_formula),
+        "base_offset": expressions.to_c(memory.base_offset),
+        "fields": [_field(entry) for entry in memory.descriptor],
+    }
+
+
+def _offsets(memory: SharedMemory, layout: CanonicalLayout) -> list[Function]:
+    """The offset of an element, for each swizzle mode of a canonical layout."""
+    functions = []
+    for mode in memory.swizzles:
+        if mode.name in layout.swizzles:
+            name = c_text.identifier(f"ptxmma_offset_{layout.majorness}_{mode.name}").lower()
+            expression = expressions.to_c(layout.offset, {"span": str(mode.bytes)})
+            functions.append(Function(f"{layout.majorness}-major, {mode.title}.", name, ("x", "k", "bits", "lbo", "sbo"), expression))
+    return functions
+
+
+def _field(entry: DescriptorField) -> dict[str, Any]:
+    """A field with its C type, and the expressions that put its value into a descriptor and take it out."""
+    c_type, mask = "uint32_t" if entry.width + entry.shift <= 32 else "uint64_t", f"{(1 << entry.width) - 1:#x}"
+    value = f"((uint64_t)fields.{entry.name} >> {entry.shift})" if entry.shift else f"(uint64_t)fields.{entry.name}"
+    stored = f"(descriptor >> {entry.low})" if entry.low else "descriptor"
+    return {
+        "entry": entry,
+        "c_type": c_type,
+        "last": entry.low + entry.width - 1,
+        "encode": f"(({value} & {mask}) << {entry.low})" if entry.low else f"({value} & {mask})",
+        "decode": f"({c_type})({stored} & {mask})" + (f" << {entry.shift}" if entry.shift else ""),
+    }

@@ -1,0 +1,63 @@
+"""The pictures that pages show: one file for each map, however many layouts share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from ptxmma import formula
+from ptxmma.generator.emit import pictures
+from ptxmma.model import Granularity, Layout, SharedMemory, Spec, Swizzle
+from ptxmma.operands import Operand
+
+
+class Gallery:
+    """Pictures by file name, drawn when they are first asked for."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._names: dict[Hashable, str] = {}
+        self.files: dict[str, str] = {}
+
+    def _show(self, key: Hashable, name: str, draw: Callable[[], str]) -> str:
+        if key not in self._names:
+            self._names[key] = name
+            self.files[f"{name}.svg"] = draw()
+        return self._names[key]
+
+    def layout(self, operand: Operand) -> str:
+        """The picture of a register operand's layout: a fragment, metadata or scale factors."""
+        layout = operand.layout
+        assert layout is not None
+        key: tuple[Hashable, ...] = (layout.kind, layout.rows, layout.cols, repr(layout.map.bits))
+        if layout.kind == "fragment":
+            per_register, endless, pattern = operand.elements_per_register, self.endless(layout), operand.sparsity
+            ratio = (pattern.chunk, pattern.kept) if pattern else None
+            key = (*key, layout.operands, per_register, endless, ratio)
+            return self._show(key, layout.name, lambda: pictures.fragment(layout, per_register, endless=endless, pattern=pattern))
+        if layout.kind == "metadata":
+            return self._show(key, layout.name, lambda: pictures.metadata(layout))
+        entry = self._spec.scales[layout.entry]
+        key = (*key, entry.operand, entry.byte_ids, entry.thread_ids)
+        return self._show(key, layout.name, lambda: pictures.scales(layout, entry))
+
+    def endless(self, layout: Layout) -> bool:
+        """Whether a layout's matrix grows with an N that has many values."""
+        if "N" not in layout.shape or layout.kind != "fragment":
+            return False
+        entry = self._spec.fragments[layout.entry]
+        return any("n" in formula.names(formula.parse(text)) for text in (entry.rows, entry.cols))
+
+    def storage(self, pattern: Granularity) -> str:
+        """The picture of an example of sparse storage."""
+        key = (pattern.name, pattern.chunk, pattern.kept, pattern.unit, pattern.index_bits, pattern.ordered or pattern.legal)
+        name = f"sparsity_{pattern.name.replace(':', '_')}"
+        return self._show(key, f"{name}_{len(self.files)}" if f"{name}.svg" in self.files else name, lambda: pictures.storage(pattern))
+
+    def atom(self, memory: SharedMemory, swizzle: Swizzle, majorness: str) -> str:
+        """The picture of a swizzle atom."""
+        name = f"swizzle_{swizzle.name}_{majorness.lower()}"
+        return self._show(name, name, lambda: pictures.atom(swizzle, majorness, memory.swizzle_formula))
+
+    def other(self, name: str, draw: Callable[[], str]) -> str:
+        """A picture that is shown once."""
+        return self._show(name, name, draw)

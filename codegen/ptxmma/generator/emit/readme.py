@@ -1,0 +1,27 @@
+"""The coverage table of the README: what the database holds, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.generator.emit import Output
+from ptxmma.instructions import Catalog, Instruction
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """The section ``coverage`` of README.md: one row for each family, and their sum."""
+    families: dict[str, list[Instruction]] = {}
+    for instruction in catalog.all():
+        families.setdefault(instruction.family, []).append(instruction)
+    rows = [_row(catalog, f"`{family}`", found, family) for family, found in families.items()]
+    rows.append(_row(catalog, "all", [instruction for found in families.values() for instruction in found], ""))
+    head = "| family | PTX instructions | variants | of them undocumented | operand forms | layouts |\n|---|--:|--:|--:|--:|--:|\n"
+    yield Output("README.md", head + "".join(rows), section="coverage")
+
+
+def _row(catalog: Catalog, title: str, found: list[Instruction], family: str) -> str:
+    names = {instruction.variant.instruction.name for instruction in found}
+    undocumented = sum(not instruction.documented for instruction in found)
+    forms = sum(max(len(instruction.forms), 1) for instruction in found)
+    layouts = sum(layout.family == family or not family for layout in catalog.database.layouts)
+    return f"| {title} | {len(names)} | {len(found)} | {undocumented} | {forms} | {layouts} |\n"

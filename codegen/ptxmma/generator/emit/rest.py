@@ -1,0 +1,106 @@
+"""reStructuredText: escaping, tables and the small phrases that pages are made of.
+
+Whatever comes from the spec passes through :func:`text` or :func:`code` before it stands on a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ptxmma.model import Condition, Range
+
+_MARKUP = re.compile(r"([\\`*_|:<>\[\]@])")
+#: What starts a list, a directive, a field … when it starts a line.
+_STARTS_BLOCK = re.compile(r"[^\w\\]|\(?(\w|[ivxlcdm]+|\d+)[.)]( |$)")
+_SECTION = re.compile(r"\d+(\.\d+)+")
+
+
+def text(plain: str) -> str:
+    """``plain`` as running text that says exactly this, wherever on a line it stands."""
+    escaped = _MARKUP.sub(r"\\\1", plain)
+    return rf"\ {escaped}" if _STARTS_BLOCK.match(plain) else escaped
+
+
+def code(plain: str) -> str:
+    """``plain`` as literal text; what literals cannot hold is escaped instead."""
+    if not plain or "`" in plain or plain != plain.strip() or plain.endswith("\\"):
+        return text(plain)
+    return f"``{plain}``"
+
+
+def codes(items: Iterable[str]) -> str:
+    """Several literals."""
+    return ", ".join(map(code, items))
+
+
+def link(shown: str, label: str) -> str:
+    """A reference to a label."""
+    return f":ref:`{text(shown)} <{label}>`"
+
+
+def label(*parts: str) -> str:
+    """The name of a label made of names of the spec."""
+    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
+
+
+def source(where: str) -> str:
+    """Where a fact comes from: a section of the manual, or who observed it."""
+    return f"§{where}" if _SECTION.fullmatch(where) else text(where)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """A table; cells are reStructuredText and may have several lines.  No rows, no table."""
+    lines = [_row(row) for row in rows]
+    if not lines:
+        return ""
+    classes = f"   :class: {kind}\n" if kind else ""
+    return f".. list-table::\n   :header-rows: 1\n   :widths: auto\n{classes}\n{_row(header)}{''.join(lines)}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    body = "\n     - ".join([cell.replace("\n", "\n       ") if "\n" in cell else cell for cell in cells])
+    return f"   * - {body}\n"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A bullet list."""
+    return "".join(f"- {item}\n" for item in items)
+
+
+def condition(of: Sequence[Condition]) -> str:
+    """When a rule holds, in words: qualifiers and numbers with their values."""
+    return "; or ".join(
+        " and ".join(f"{code(name)} is {_alternatives(values)}" for name, values in part.items()) for part in of
+    )
+
+
+def _alternatives(values: Sequence[str | int]) -> str:
+    shown = [code(str(value)) if value != "" else "absent" for value in values]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Numbers as people write them: ``0..3``, ``8..256 step 8``, ``-1, 1``."""
+    return ", ".join(
+        f"{span.first}"
+        if span.first == span.last
+        else f"{span.first}, {span.last}"
+        if span.last - span.first == span.step
+        else f"{span.first}..{span.last}" + (f" step {span.step}" if span.step != 1 else "")
+        for span in _spans(sorted(values))
+    )
+
+
+def _spans(values: Sequence[int]) -> list[Range]:
+    """Ascending numbers as ranges of equal steps."""
+    spans: list[Range] = []
+    for value in values:
+        last = spans[-1] if spans else None
+        if last is not None and last.first == last.last:
+            spans[-1] = Range(first=last.first, last=value, step=value - last.first)
+        elif last is not None and value - last.last == last.step:
+            spans[-1] = Range(first=last.first, last=value, step=last.step)
+        else:
+            spans.append(Range(first=value, last=value, step=1))
+    return spans
