@@ -33,6 +33,9 @@ docs: $(STAMP)
 assemblers: $(STAMP)
 	$(BIN)/python -m ptxmma.verify.assemblers
 
+bench: $(STAMP)
+	$(BIN)/python tests/bench.py
+
 sweep: assemblers
 	$(BIN)/python -m ptxmma.verify.sweep
 

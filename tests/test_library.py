@@ -44,12 +44,14 @@ def test_the_example_of_the_readme() -> None:
 def test_every_spelling_of_a_variant_is_found(everything: list[Instruction]) -> None:
     """Modifiers may come in nearly any order, as long as the types (and the two layouts) keep theirs."""
     for found in everything[::7]:
-        tokens = found.canonical.split(".")
-        ordered = ordered_tokens(found.variant.instruction)
-        loose = [token for token in tokens[1:] if token not in ordered]
-        fixed = [token for token in tokens[1:] if token in ordered]
+        instruction = found.variant.instruction
+        opcode = instruction.opcode or found.canonical.split(".")[0]
+        tokens = found.canonical.removeprefix(opcode).split(".")[1:]
+        ordered = ordered_tokens(instruction)
+        loose = [token for token in tokens if token not in ordered]
+        fixed = [token for token in tokens if token in ordered]
         for spelling in ([*loose, *fixed], [*fixed, *loose], [*reversed(loose), *fixed]):
-            text = ".".join([tokens[0], *spelling])
+            text = ".".join([opcode, *spelling])
             assert ptxmma.instruction(text).canonical == found.canonical, text
 
 

@@ -28,9 +28,10 @@ _FLOORS = [
     {"generator.stated"},
     {"generator.derive"},
     {"generator.emit"},
-    {"generator.write"},
+    {"generator.write", "generator.sqlite"},
     {"generator.pipeline"},
     {"cli", "verify"},
+    {"__main__"},
 ]
 
 

@@ -62,11 +62,18 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def evaluate(self, points: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
         """:meth:`apply` on plain lists, one entry per point."""
-        rows = [self.apply(dict(zip(points, values, strict=True))) for values in zip(*points.values(), strict=True)]
-        return {output: [row[output] for row in rows] for output in self.outputs}
+        count = min(map(len, points.values()), default=0)
+        results = {}
+        for output in self.outputs:
+            values = [0] * count
+            for name, source, width, target in self.runs(output):
+                mask = (1 << width) - 1
+                values = [value | (x >> source & mask) << target for value, x in zip(values, points[name], strict=True)]
+            results[output] = values
+        return results
 
     def _gather(self, output: str, values: Mapping[str, Any]) -> Any:
-        result: Any = 0
+        result: Any = next(iter(values.values())) & 0  # a zero of the callers' own kind: an array where they pass arrays
         for run in self.runs(output):
             result = result | ((values[run.name] >> run.source & (1 << run.width) - 1) << run.target)
         return result

@@ -44,7 +44,7 @@ def _spec_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
     """Turn the spec into headers, Python, CUDA wrappers, database and docs."""
-    from ptxmma.generator import pipeline, write
+    from ptxmma.generator import pipeline, sqlite, write
     from ptxmma.generator.emit import EMITTERS
 
     for name in only:
@@ -55,6 +55,7 @@ def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...],
     if not check:
         try:
             write.write(changes, out)
+            sqlite.refresh(out)
         except OSError as error:
             raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}; nothing was changed") from None
         click.echo(f"{len(changes)} files changed" if changes else "everything is up to date")

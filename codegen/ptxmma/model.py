@@ -98,6 +98,7 @@ class Target(_Entry, frozen=True, kw_only=True, cache_hash=True):
     name: str  # "sm_120a"
     ptx: str  # first PTX ISA version that knows it: "8.7"
     includes: tuple[str, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
+    releases: str = ""  # where releases of the assembler differ: which, and how
     source: str
 
     @property

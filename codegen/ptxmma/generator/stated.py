@@ -46,10 +46,10 @@ def _difference(stated: Stated, plan: Plan, bit_map: BitMap) -> str:
     elements, register = 1 << bit_map.inputs["i"], max(_REGISTER_BITS, plan.bits)
     if stated.registers and stated.registers != elements * plan.bits // register:
         return f"{plan.name} has {elements * plan.bits // register} registers, not {stated.registers}"
-    points = domain(bit_map.inputs)
     cases = {name: getattr(stated, name) for name in ("row", "col", "first", "last") if getattr(stated, name)}
     if not cases:
         return ""
+    points = domain(bit_map.inputs)
     variables = numbers(plan) | {"i": points["i"]} | thread(points["lane"])
     theirs = evaluate_entry(stated.let, cases, variables, len(points["i"]))
     ours = bit_map.evaluate(points)

@@ -63,7 +63,7 @@ def compare(outputs: Iterable[Output], root: Path, owned: Iterable[str]) -> list
 def _read(path: Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8", errors="replace")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

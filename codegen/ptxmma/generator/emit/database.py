@@ -33,11 +33,14 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         "title": f"ptxmma.json {catalog.database.spec.version}",
         "$comment": about,
     }
-    yield Output(f"{_FOLDER}/ptxmma.schema.json", json.dumps(schema | msgspec.json.schema(Database), indent=1) + "\n")
+    yield Output(
+        f"{_FOLDER}/ptxmma.schema.json",
+        msgspec.json.format(msgspec.json.encode(schema | msgspec.json.schema(Database)).decode(), indent=1) + "\n",
+    )
     tables = sql_rows.tables(catalog)
     names = dict.fromkeys(name for entry in catalog.database.spec.instructions for name in entry.qualifiers)
     text = render(
-        "ptxmma.sql.j2",
+        "database/ptxmma.sql.j2",
         banner=banner("--", catalog, ["spec/"]),
         qualifiers=[(sql_rows.text(name), sql_rows.name(name)) for name in names],
         data="\n".join(sql_rows.insert(table, rows) for table, rows in tables.items() if rows),

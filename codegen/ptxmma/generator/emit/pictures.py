@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ptxmma.bitmap import Run
 from ptxmma.formula import Value, evaluate, parse
+from ptxmma.generator.emit.rest import TIMES
 from ptxmma.model import Granularity, Layout, ScaleLayout, Swizzle
 
 #: Above this many elements a fragment is drawn with a cell for each register.
@@ -25,6 +26,8 @@ _WIDEST, _NARROWEST = 1340, 440
 _CELL_WIDTH, _CELL_HEIGHT = 34, 26
 _AXIS, _MARGIN = 44, 14
 
+#: An en dash, which looks too much like a minus to stand in the code.
+_TO = "\u2013"
 #: Eight hues (after Okabe and Ito, who chose them for colour-blind readers) in four strengths: a quad has one hue.
 _HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
 _STRENGTHS = (0.28, 0.44, 0.60, 0.76)
@@ -287,7 +290,7 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
                         more="⋯" if columns < layout.cols else "",
                     )
                 )
-    title = f"{_names(layout)}: {layout.rows} × {'N' if endless else layout.cols}" + (", packed" if pattern else "")
+    title = f"{_names(layout)}: {size(layout, endless)}" + (", packed" if pattern else "")
     return sheet(title, _fragment_notes(layout, per_register, merged, endless, pattern), panels)
 
 
@@ -305,12 +308,12 @@ def _cut(count: int, step: int, cells: int) -> Iterator[range]:
 
 
 def _edge(span: range) -> list[str]:
-    return [str(place) if span.step == 1 else f"{place}–{place + span.step - 1}" for place in span]
+    return [str(place) if span.step == 1 else f"{place}{_TO}{place + span.step - 1}" for place in span]
 
 
 def _element_names(name: str, count: int, per_register: int, merged: bool) -> list[str]:
     if merged:
-        return [f"r{item // per_register}: {name}{item}–{name}{item + per_register - 1}" for item in range(count)]
+        return [f"r{item // per_register}: {name}{item}{_TO}{name}{item + per_register - 1}" for item in range(count)]
     return [f"r{item // per_register} {name}{item}" if per_register > 1 else f"{name}{item}" for item in range(count)]
 
 
@@ -323,8 +326,13 @@ def _windows(cols: range, width: int, pattern: Granularity) -> list[tuple[int, i
     ratio = pattern.chunk // pattern.kept
     columns = width if cols.step == 1 else 1
     return [
-        (index, columns, f"{cols[index] * ratio}–{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)
+        (index, columns, f"{cols[index] * ratio}{_TO}{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)
     ]
+
+
+def size(layout: Layout, endless: bool) -> str:
+    """Rows and columns: ``16 x 8``, ``64 x N``."""
+    return f"{layout.rows} {TIMES} {'N' if endless else layout.cols}"
 
 
 def _names(layout: Layout) -> str:
@@ -338,7 +346,7 @@ def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bo
     register = f"r{1 if elements > per_register else 0}"
     last = elements - 1 if elements <= per_register else 2 * per_register - 1
     if merged:
-        notes = [f"A cell is a register of {per_register} elements: {register} is register {register[1:]}, {name}{last} is element {last} of its thread."]
+        notes = [f"A cell is a register of {per_register} elements: {register} is register {register[1:]}, {name}{last} is element {last}."]
     elif per_register > 1:
         notes = [f"T1 {register} {name}{last}: thread 1, register {register[1:]}, element {last}."]
         notes[0] += " Thick lines separate registers." if block(layout, per_register) != (1, 1) else ""
@@ -381,7 +389,7 @@ def metadata(layout: Layout) -> str:
                     labels=[[fields[field] for field in line] for line in held],
                 )
             )
-    title = f"Metadata: {layout.rows} rows × {layout.cols} chunks"
+    title = f"Metadata: {layout.rows} rows {TIMES} {layout.cols} chunks"
     note = f"T1 {fields[0]}: in the register of thread 1, bits {fields[0][1:-1]} describe this chunk of this row."
     return sheet(title, [note], panels)
 
@@ -406,7 +414,7 @@ def scales(layout: Layout, entry: ScaleLayout) -> str:
                     labels=[[f"byte {byte}" for byte in line] for line in held],
                 )
             )
-    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s × {layout.cols} along K"
+    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s {TIMES} {layout.cols} along K"
     return sheet(title, ["T1 byte 0: in the register of thread 1, the lowest byte is this scale factor."], panels)
 
 
@@ -515,10 +523,10 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         labels=[[_moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
         cell=40,
     )
-    title = f"{swizzle.title}, {majorness}-major: an atom of {strided} × {leading} units of {_UNIT} bytes"
+    title = f"{swizzle.title}, {majorness}-major: an atom of {strided} {TIMES} {leading} units of {_UNIT} bytes"
     notes = [
         f"Units run along {along}. On the left, where each unit lies: bytes from the start of the atom.",
-        f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u of the line was moved from.",
+        f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
     ]
     return sheet(title, notes, [matrix, memory])
 

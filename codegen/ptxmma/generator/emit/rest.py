@@ -13,6 +13,10 @@ from ptxmma.model import Condition, Range
 _MARKUP = re.compile(r"([\\`*_|:<>\[\]@])")
 #: What starts a list, a directive, a field … when it starts a line.
 _STARTS_BLOCK = re.compile(r"[^\w\\]|\(?(\w|[ivxlcdm]+|\d+)[.)]( |$)")
+#: What stands in a table where there is nothing.
+NOTHING = "\u2013"
+#: A multiplication sign.
+TIMES = "\u00d7"
 _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
@@ -61,6 +65,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") 
 def _row(cells: Sequence[str]) -> str:
     body = "\n     - ".join([cell.replace("\n", "\n       ") if "\n" in cell else cell for cell in cells])
     return f"   * - {body}\n"
+
+
+def dense(header: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that no row fills; single empty cells get a dash."""
+    body = list(rows)
+    filled = [column for column in range(len(header)) if any(row[column] for row in body)]
+    return [header[column] for column in filled], [[row[column] or NOTHING for column in filled] for row in body]
 
 
 def bullets(items: Iterable[str]) -> str:

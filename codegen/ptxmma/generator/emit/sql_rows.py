@@ -1,8 +1,8 @@
-"""The rows of the SQL tables, in the order in which ``templates/ptxmma.sql.j2`` declares them."""
+"""The rows of the SQL tables, in the order in which ``templates/database/ptxmma.sql.j2`` declares them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -27,7 +27,6 @@ from ptxmma.operands import Operand
 Value = str | int | None
 Rows = list[tuple[Value, ...]]
 Tables = dict[str, Rows]
-_Rule = Requirement | Observation | Semantics | Statement
 
 
 def text(value: str) -> str:
@@ -40,16 +39,13 @@ def name(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
+_LITERALS: dict[type, Callable[[Any], str]] = {str: text, int: str, bool: lambda value: str(int(value)), type(None): lambda _: "NULL"}
+
+
 def insert(table: str, rows: Rows) -> str:
     """The statement that fills a table, a line for each row."""
-    lines = ",\n".join([f"({','.join([_literal(value) for value in row])})" for row in rows])
+    lines = ",\n".join([f"({','.join([_LITERALS[type(value)](value) for value in row])})" for row in rows])
     return f"INSERT INTO {table} VALUES\n{lines};\n"
-
-
-def _literal(value: Value) -> str:
-    if value is None:
-        return "NULL"
-    return text(value) if isinstance(value, str) else str(int(value))
 
 
 def _condition(conditions: Sequence[Condition]) -> str | None:
@@ -203,6 +199,15 @@ def _formulas(entry: Fragment | MetadataLayout | ScaleLayout) -> Iterator[tuple[
 # --- variants and their operands --------------------------------------------------------------------------------------------
 
 
+#: What holds for some variants of an instruction only, by the table that says for which.
+_RULES: dict[str, Callable[[InstructionSet], Sequence[Requirement | Observation | Semantics | Statement]]] = {
+    "requirements": lambda entry: entry.requires,
+    "observations": lambda entry: entry.observed,
+    "semantics": lambda entry: entry.semantics,
+    "statements": lambda entry: [statement for topic in _TOPICS for statement in getattr(entry, topic)],
+}
+
+
 class _Numbers(dict[Any, int]):
     """Numbers things from 1 in the order in which they are first asked for."""
 
@@ -212,21 +217,15 @@ class _Numbers(dict[Any, int]):
 
 
 def _variants(catalog: Catalog) -> Tables:
-    links = ("qualifiers", "operand_lists", "requirements", "observations", "semantics", "statements")
-    found: Tables = {"supports": [], "support_targets": [], "variants": []}
-    found |= {f"variant_{link}": [] for link in links}
+    found: Tables = {"supports": [], "support_targets": [], "variants": [], "variant_qualifiers": [], "variant_operand_lists": []}
+    found |= {f"conditional_{link}": [] for link in _RULES}
     supports, operand_lists = _Numbers(), _Numbers()
     operands = _Operands(catalog)
-    before = dict.fromkeys(links, 0)  # entries of the instructions before this one
+    before = dict.fromkeys(("qualifiers", *_RULES), 0)  # entries of the instructions before this one
     variant = 0
     for entry in catalog.database.spec.instructions:
         qualifiers = {qualifier: before["qualifiers"] + number for number, qualifier in enumerate(entry.qualifiers, 1)}
-        rules: dict[str, Sequence[_Rule]] = {
-            "requirements": entry.requires,
-            "observations": entry.observed,
-            "semantics": entry.semantics,
-            "statements": [statement for topic in _TOPICS for statement in getattr(entry, topic)],
-        }
+        rules = {link: list(enumerate(entries(entry), before[link] + 1)) for link, entries in _RULES.items()}
         for instruction in catalog.of(entry.name):
             variant += 1
             facts = instruction.variant.facts
@@ -238,13 +237,11 @@ def _variants(catalog: Catalog) -> Tables:
             for position, form in enumerate(instruction.forms):
                 number = operand_lists[form.name, form.syntax, tuple([operands.number(operand) for operand in form.operands])]
                 found["variant_operand_lists"].append((variant, position, number))
-            for link, entries in rules.items():
-                first = before[link] + 1
-                numbers = [first + index for index, rule in enumerate(entries) if matches(rule.when, facts)]
-                found[f"variant_{link}"] += [(variant, number) for number in numbers]
+            for link, numbered in rules.items():
+                found[f"conditional_{link}"] += [(variant, number) for number, rule in numbered if rule.when and matches(rule.when, facts)]
         before["qualifiers"] += len(qualifiers)
-        for link, entries in rules.items():
-            before[link] += len(entries)
+        for link, numbered in rules.items():
+            before[link] += len(numbered)
     found["supports"] = [(number,) for number in supports.values()]
     found["support_targets"] = [(number, *pair) for pairs, number in supports.items() for pair in pairs]
     found |= operands.tables

@@ -1,0 +1,5 @@
+"""``python -m ptxmma`` is the command ``ptxmma``."""
+
+from ptxmma.cli import main
+
+main(prog_name="ptxmma")

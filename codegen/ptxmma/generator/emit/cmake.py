@@ -1,0 +1,23 @@
+"""How build systems find the headers: a CMake package and a pkg-config file, both relative to where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.generator.emit import Output
+from ptxmma.generator.emit.templating import banner, render
+from ptxmma.instructions import Catalog
+
+_FILES = {
+    "generated/cmake/ptxmmaConfig.cmake": "cmake/config.cmake.j2",
+    "generated/cmake/ptxmmaConfigVersion.cmake": "cmake/version.cmake.j2",
+    "generated/pkgconfig/ptxmma.pc": "cmake/ptxmma.pc.j2",
+}
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """``find_package(ptxmma CONFIG)`` and ``pkg-config --cflags ptxmma``."""
+    head = banner("#", catalog, ["spec/"])
+    version = catalog.database.spec.version
+    for path, template in _FILES.items():
+        yield Output(path, render(template, banner=head, version=version, major=version.partition(".")[0]))

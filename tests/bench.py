@@ -1,0 +1,107 @@
+"""The measurements behind the promises: ``make bench``.
+
+Whole commands are timed cold, in turn, several times; the table gives medians and the limits that the project set itself.  Nothing here
+fails: machines are shared and noisy, so read the ratios.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from ptxmma_layouts import mma
+
+from ptxmma import paths
+
+_LOOKUP = "import ptxmma; ptxmma.instruction('mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32').operand('a').coords(5, 3)"
+
+
+def main() -> None:
+    """Measure everything and print one table."""
+    print(f"{'what':<58}{'median':>10}  limit")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "out"
+        generate = [sys.executable, "-m", "ptxmma", "generate", "--out", str(out)]
+        rounds = _in_turn({
+            "ptxmma generate, into an empty directory": (generate, lambda: shutil.rmtree(out, ignore_errors=True)),
+            "ptxmma generate --check, nothing to do": ([*generate, "--check"], lambda: None),
+            "python -c pass": ([sys.executable, "-c", "pass"], lambda: None),
+            "import ptxmma": ([sys.executable, "-c", "import ptxmma"], lambda: None),
+            "import and look one operand up": ([sys.executable, "-c", _LOOKUP], lambda: None),
+        })  # fmt: skip
+    limits = {"ptxmma generate, into an empty directory": "2 s", "ptxmma generate --check, nothing to do": "2 s",
+              "import ptxmma": "60 ms", "import and look one operand up": "200 ms"}  # fmt: skip
+    for name, (wall, _) in rounds.items():
+        print(f"{name:<58}{wall * 1e3:>7.0f} ms  {limits.get(name, '')}")
+    _numpy()
+    if shutil.which("nvcc"):
+        _includes()
+    else:
+        print("include cost: skipped, nvcc is not installed")
+
+
+def _in_turn(commands: dict[str, tuple[list[str], Callable[[], None]]], times: int = 7) -> dict[str, tuple[float, float]]:
+    """Median wall and CPU seconds of each command; the first round warms up and does not count."""
+    walls: dict[str, list[float]] = {name: [] for name in commands}
+    cpus: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(times + 1):
+        for name, (command, before) in commands.items():
+            before()
+            used, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            walls[name].append(time.perf_counter() - start)
+            now = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpus[name].append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
+    return {name: (statistics.median(walls[name][1:]), statistics.median(cpus[name][1:])) for name in commands}
+
+
+def _numpy() -> None:
+    """The generated layout function of m16n8k16 A against the best expression that one would write by hand."""
+    lane, i = np.divmod(np.arange(1 << 20, dtype=np.int32) % 256, 8)
+
+    def by_hand() -> tuple[object, object]:
+        return (lane >> 2) | ((i & 2) << 2), ((lane & 3) << 1) | (i & 1) | ((i & 4) << 1)
+
+    def generated() -> tuple[object, object]:
+        found: tuple[object, object] = mma.mma_m16n8k16_a_b16(lane, i)
+        return found
+
+    times: dict[str, list[float]] = {"hand": [], "generated": []}
+    for _ in range(9):
+        times["hand"].append(timeit.timeit(by_hand, number=5))
+        times["generated"].append(timeit.timeit(generated, number=5))
+    ratio = statistics.median(times["generated"]) / statistics.median(times["hand"])
+    print(f"{'m16n8k16 A on 2^20 NumPy elements, generated / by hand':<58}{ratio:>8.2f}x   1.5x")
+
+
+def _includes() -> None:
+    """CPU time of an empty CUDA file and of one that includes a header, or all of them, without using it."""
+    headers = sorted(path.relative_to(paths.INCLUDE).as_posix() for path in paths.INCLUDE.rglob("*.cuh"))
+    with tempfile.TemporaryDirectory() as scratch:
+        commands = {}
+        for number, name in enumerate(["", *headers]):
+            source = Path(scratch) / f"{number}.cu"
+            source.write_text(f"#include <{name}>\n" if name else "", encoding="utf-8")
+            flags = ["-gencode", "arch=compute_90a,code=sm_90a", "-I", str(paths.INCLUDE), "-c", str(source), "-o", f"{source}.o"]
+            commands[name] = (["nvcc", *flags], lambda: None)
+        cpu = {name: cpu for name, (_, cpu) in _in_turn(commands, times=3).items()}
+    worst = max((cpu[name] / cpu[""], name) for name in headers if "/" in name and "ptxmma.cuh" not in name)
+    everything = cpu["ptxmma/ptxmma.cuh"] / cpu[""]
+    print(f"{'empty .cu file, CPU time':<58}{cpu[''] * 1e3:>7.0f} ms")
+    print(f"{'#include of the dearest header: ' + worst[1]:<58}{worst[0]:>8.2f}x   1.2x")
+    print(f"{'#include of all headers':<58}{everything:>8.2f}x   2.5x")
+    size = sum(path.stat().st_size for path in paths.INCLUDE.rglob("*") if path.is_file())
+    print(f"{'size of all headers':<58}{size / 1e6:>7.2f} MB  6 MB")
+
+
+if __name__ == "__main__":
+    main()
