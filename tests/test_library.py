@@ -19,7 +19,7 @@ def everything(catalog: Catalog) -> list[Instruction]:
     return list(catalog.all())
 
 
-def test_the_packaged_database_is_the_spec(catalog: Catalog, everything: list[Instruction]) -> None:
+def test_the_packaged_database_is_the_spec(everything: list[Instruction]) -> None:
     assert [found.canonical for found in ptxmma.instructions()] == [found.canonical for found in everything]
 
 

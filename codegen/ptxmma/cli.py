@@ -39,7 +39,13 @@ def _spec_options(command: click.decorators.FC) -> click.decorators.FC:
 
 @main.command()
 @_spec_options
-@click.option("--out", type=_DIRECTORY, default=paths.CHECKOUT, show_default="this checkout", help="Where generated/ and docs/ go.")
+@click.option(
+    "--out",
+    type=_DIRECTORY,
+    default=paths.CHECKOUT,
+    show_default="this checkout, or the working directory",
+    help="Where generated/ and docs/ go.",
+)
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -149,9 +150,9 @@ def _pointwise(function: Callable[[Any, Any], Any], left: Value, right: Value) -
     if isinstance(left, int):
         if isinstance(right, int):
             return int(function(left, right))
-        return [function(left, x) for x in right]
+        return list(map(function, itertools.repeat(left), right))
     if isinstance(right, int):
-        return [function(x, right) for x in left]
+        return list(map(function, left, itertools.repeat(right)))
     return list(map(function, left, right))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma import layouts, operands, paths, requirements
+from ptxmma import layouts, operands, requirements
 from ptxmma.model import Database, Granularity, Layout, MetadataLayout, Observation, Requirement
 from ptxmma.operands import Operand
 from ptxmma.variants import Spellings, Variant, expand
@@ -119,7 +119,11 @@ class Instruction:
         return {name: str(self.variant.facts.get(name, "")) for name in self.variant.instruction.qualifiers}
 
     def accepted_by(self) -> dict[str, str]:
-        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler."""
+        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""
+        return dict(self._accepted)
+
+    @functools.cached_property
+    def _accepted(self) -> dict[str, str]:
         return requirements.accepted_by(self.database.spec, self.variant)
 
     def requirements(self) -> list[Requirement]:
@@ -232,7 +236,7 @@ def _fixed_tokens(syntax: str) -> list[str]:
     return [token for token in syntax.split(".") if "{" not in token and "}" not in token]
 
 
-def load(path: str | os.PathLike[str] = paths.DATABASE) -> Database:
+def load(path: str | os.PathLike[str]) -> Database:
     """Read a ``ptxmma.json``."""
     with open(path, "rb") as file:
         return msgspec.json.decode(file.read(), type=Database)
@@ -240,7 +244,9 @@ def load(path: str | os.PathLike[str] = paths.DATABASE) -> Database:
 
 @functools.cache
 def _packaged() -> Catalog:
-    return Catalog(load())
+    from ptxmma import paths  # not above: whoever only imports the library need not wait for pathlib
+
+    return Catalog(load(paths.DATABASE))
 
 
 @functools.lru_cache(maxsize=8)

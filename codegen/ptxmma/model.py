@@ -263,15 +263,16 @@ class InstructionSet(_Entry, frozen=True, kw_only=True):
 
 # --- layouts ----------------------------------------------------------------------------------------------------------------
 
-#: A formula, or guarded cases of which the first with a true condition holds.
-Cases = tuple["Case", ...]
-
 
 class Case(_Entry, frozen=True, kw_only=True):
     """``is`` where ``when`` holds; the last case has no condition."""
 
     value: str = msgspec.field(name="is")
     when: str = ""
+
+
+#: A formula, or guarded cases of which the first with a true condition holds.
+Cases = tuple[Case, ...]
 
 
 class Stated(_Entry, frozen=True, kw_only=True):

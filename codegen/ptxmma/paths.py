@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-_CHECKOUT = _PACKAGE.parent.parent
 #: A wheel carries ``spec/`` and ``generated/`` inside the package; in a checkout they stand at its top.
-_ROOT = _PACKAGE / "data" if (_PACKAGE / "data").is_dir() else _CHECKOUT
+_INSTALLED = (_PACKAGE / "data").is_dir()
+_ROOT = _PACKAGE / "data" if _INSTALLED else _PACKAGE.parent.parent
 
 SPEC = _ROOT / "spec"
 SCHEMAS = SPEC / "schema"
@@ -15,6 +15,6 @@ GENERATED = _ROOT / "generated"
 DATABASE = GENERATED / "database" / "ptxmma.json"
 INCLUDE = GENERATED / "include"
 CMAKE = GENERATED / "cmake"
-#: Where ``ptxmma generate`` writes unless told otherwise.
-CHECKOUT = _CHECKOUT
-ASSEMBLERS = _CHECKOUT / ".cache" / "assemblers"
+#: Where ``ptxmma generate`` writes unless told otherwise: the checkout, or with an installed wheel the working directory.
+CHECKOUT = Path() if _INSTALLED else _ROOT
+ASSEMBLERS = CHECKOUT / ".cache" / "assemblers"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from ptxmma.model import Observation, Requirement, Spec, Target, matches
+from ptxmma.model import Observation, Requirement, Spec, Target
 from ptxmma.variants import Variant
 
 
+@functools.cache
 def version_key(version: str) -> tuple[int, ...]:
     """Sort key of a version: ``8.10`` comes after ``8.9``."""
     return tuple(map(int, version.split(".")))
@@ -54,18 +55,18 @@ def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
 
 def stated(variant: Variant) -> list[Requirement]:
     """What the manual asks of a variant, rule by rule."""
-    return [rule for rule in variant.instruction.requires if matches(rule.when, variant.facts)]
+    return list(variant.requires)
 
 
 def observed(variant: Variant) -> list[Observation]:
     """What assemblers do differently for a variant (at most one entry in a valid spec)."""
-    return [entry for entry in variant.instruction.observed if matches(entry.when, variant.facts)]
+    return list(variant.observed)
 
 
 def floor(variant: Variant) -> str:
     """The first PTX ISA version that has the instruction itself, whatever the target."""
-    seen = [entry.ptx for entry in observed(variant) if entry.ptx]
-    return seen[0] if seen else max((rule.ptx for rule in stated(variant) if rule.ptx), key=version_key)
+    seen = [entry.ptx for entry in variant.observed if entry.ptx]
+    return seen[0] if seen else max((rule.ptx for rule in variant.requires if rule.ptx), key=version_key)
 
 
 def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
@@ -80,5 +81,5 @@ def accepted_by(spec: Spec, variant: Variant) -> dict[str, str]:
 
 def _target_sets(variant: Variant) -> tuple[tuple[str, ...], ...]:
     """The sets of targets of which a variant needs one each."""
-    seen = tuple(entry.targets for entry in observed(variant) if entry.targets)
-    return seen or tuple(rule.targets for rule in stated(variant) if rule.targets)
+    seen = tuple(entry.targets for entry in variant.observed if entry.targets)
+    return seen or tuple(rule.targets for rule in variant.requires if rule.targets)

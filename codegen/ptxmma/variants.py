@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from ptxmma.model import Facts, Form, InstructionSet, Shape, matches
+from ptxmma.model import Facts, Form, InstructionSet, Observation, Requirement, Shape, matches
 
 _PART = re.compile(r"\.?\{\.?(\w+)\}")
 SHAPE = "shape"
@@ -32,8 +32,6 @@ class Variant:
     ``facts`` holds the qualifiers and ``name``, ``family``, ``m``, ``n``, ``k``: what conditions are tested against.
     """
 
-    __slots__ = ("canonical", "facts", "form", "identifier", "instruction", "shape")
-
     def __init__(self, instruction: InstructionSet, form: Form, shape: Shape | None, n: int, qualifiers: dict[str, str]) -> None:
         self.instruction = instruction
         self.form = form
@@ -48,10 +46,20 @@ class Variant:
     def __repr__(self) -> str:
         return f"Variant({self.canonical!r})"
 
-    @property
+    @functools.cached_property
     def ranges_over_n(self) -> bool:
         """Whether its form has one entry for many values of n."""
         return self.shape is not None and self.shape.ranges_over_n
+
+    @functools.cached_property
+    def requires(self) -> tuple[Requirement, ...]:
+        """The manual's rules that match it."""
+        return tuple(rule for rule in self.instruction.requires if matches(rule.when, self.facts))
+
+    @functools.cached_property
+    def observed(self) -> tuple[Observation, ...]:
+        """What assemblers do differently for it (at most one entry in a valid spec)."""
+        return tuple(entry for entry in self.instruction.observed if matches(entry.when, self.facts))
 
 
 def expand(instruction: InstructionSet) -> Iterator[Variant]:

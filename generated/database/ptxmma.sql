@@ -8,6 +8,7 @@
 -- alternatives, each of which gives the allowed values of some qualifiers or sizes; NULL holds always.  Truth is 1, falsehood 0.
 
 BEGIN;
+PRAGMA defer_foreign_keys = ON;
 
 CREATE TABLE spec (
   version TEXT NOT NULL,   -- semantic version of the spec

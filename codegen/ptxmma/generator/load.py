@@ -237,9 +237,7 @@ def _problem(document: Document, error: ValidationError) -> Problem:
     if error.validator == "enum":
         return Problem(place, f"{key}{_brief(instance)} is not allowed; one of {', '.join(map(str, wanted))}")
     if error.validator == "type":
-        return Problem(
-            place, f"{key}{_brief(instance)} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}{hint}"
-        )
+        return Problem(place, f"{key}{_brief(instance)} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}{hint}")
     if error.validator == "pattern":
         return Problem(place, f"{key}{_brief(instance)} does not match {wanted}{hint}")
     if error.validator in ("oneOf", "anyOf"):

@@ -12,7 +12,6 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-
 #: The script, below the directory that was generated into.
 SCRIPT = "generated/database/ptxmma.sql"
 

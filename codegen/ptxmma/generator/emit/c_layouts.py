@@ -273,10 +273,11 @@ class Family:
             functions.append(_function(layout, name, text, held, back, output=output, zeros=zeros))
         text = (
             f"Scale factors of {_title(entry.operand)} of {layout.shape} ({self._types(layout)}): "
-            f"{entry.blocks} along K for each of {layout.rows} {line}s. "
+            f"{entry.blocks} along K for each of {layout.rows} {'rows' if line == 'row' else 'columns'}. "
             f"Byte ids: {_list(entry.byte_ids)}; thread ids: {_list(entry.thread_ids)}."
         )
-        comment = [*c_text.paragraph(text), *_formula(entry.let, {"lane": entry.lane, "byte": entry.byte}, use, layout)]
+        lines = _formula(entry.let, {"lane": entry.lane, "byte": entry.byte}, use, layout)
+        comment = [*c_text.paragraph(text), *(re.sub(r"\brow\b", line, one) for one in lines)]
         macros = [Macro(f"{upper}_{line.upper()}S", str(layout.rows)), Macro(f"{upper}_BLOCKS", str(entry.blocks))]
         return Block([*comment, *c_text.paragraph(f"Source: {entry.source}.")], macros, functions)
 

@@ -30,9 +30,9 @@ def string(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Text inside ``/* … */``: it cannot end the comment, begin another, or hide its end behind invisible characters."""
+    """Text inside ``/* … */``: it cannot end the comment, begin another, form a trigraph or hide behind invisible characters."""
     visible = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
-    return visible.replace("*/", "* /").replace("/*", "/ *")
+    return visible.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
 def paragraph(text: str) -> list[str]:

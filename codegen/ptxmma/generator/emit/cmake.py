@@ -9,9 +9,9 @@ from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
 
 _FILES = {
-    "generated/cmake/ptxmmaConfig.cmake": "cmake/config.cmake.j2",
-    "generated/cmake/ptxmmaConfigVersion.cmake": "cmake/version.cmake.j2",
-    "generated/pkgconfig/ptxmma.pc": "cmake/ptxmma.pc.j2",
+    "generated/cmake/ptxmmaConfig.cmake": "cmake/config.cmake.jinja",
+    "generated/cmake/ptxmmaConfigVersion.cmake": "cmake/version.cmake.jinja",
+    "generated/pkgconfig/ptxmma.pc": "cmake/ptxmma.pc.jinja",
 }
 
 

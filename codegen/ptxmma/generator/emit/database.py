@@ -6,6 +6,7 @@ people who would rather ask.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from ptxmma.model import Database
 
 _FOLDER = "generated/database"
 #: A value longer than this is broken into a line for each of its parts.
-_LONGEST = 400
+_LONGEST = 600
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
@@ -27,25 +28,30 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     about = " ".join(banner("", catalog, ["spec/"]).split())
     data = {"generated": about} | msgspec.to_builtins(catalog.database)
     yield Output(f"{_FOLDER}/ptxmma.json", _lines(data, "") + "\n")
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "ptxmma.schema.json",
-        "title": f"ptxmma.json {catalog.database.spec.version}",
-        "$comment": about,
-    }
-    yield Output(
-        f"{_FOLDER}/ptxmma.schema.json",
-        msgspec.json.format(msgspec.json.encode(schema | msgspec.json.schema(Database)).decode(), indent=1) + "\n",
-    )
+    yield Output(f"{_FOLDER}/ptxmma.schema.json", _schema(catalog, about))
     tables = sql_rows.tables(catalog)
     names = dict.fromkeys(name for entry in catalog.database.spec.instructions for name in entry.qualifiers)
     text = render(
-        "database/ptxmma.sql.j2",
+        "database/ptxmma.sql.jinja",
         banner=banner("--", catalog, ["spec/"]),
         qualifiers=[(sql_rows.text(name), sql_rows.name(name)) for name in names],
         data="\n".join(sql_rows.insert(table, rows) for table, rows in tables.items() if rows),
     )
     yield Output(f"{_FOLDER}/ptxmma.sql", text)
+
+
+def _schema(catalog: Catalog, about: str) -> str:
+    """The JSON Schema of ``ptxmma.json``."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "ptxmma.schema.json",
+        "title": f"ptxmma.json {catalog.database.spec.version}",
+        "$comment": about,
+    } | msgspec.json.schema(Database)
+    for definition in schema["$defs"].values():
+        # From docstrings, whose indentation Python strips from 3.13 on.
+        definition["description"] = inspect.cleandoc(definition["description"])
+    return msgspec.json.format(msgspec.json.encode(schema).decode(), indent=1) + "\n"
 
 
 def _lines(value: Any, indent: str) -> str:

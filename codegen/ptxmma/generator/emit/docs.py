@@ -5,7 +5,8 @@ Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma import requirements
@@ -17,6 +18,10 @@ from ptxmma.instructions import Catalog
 from ptxmma.model import Container, ElementType, Granularity, SharedMemory, Spec
 
 _FOLDER = "docs/reference"
+#: What templates leave where a section is absent.
+_BLANK_LINES = re.compile(r"\n{3,}")
+#: The rows of forms of each instruction.
+Forms = Mapping[str, Sequence[family.Row]]
 #: Bits of the 16-byte units that shared memory is swizzled in.
 _UNIT_BITS = 128
 
@@ -26,12 +31,13 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     spec = catalog.database.spec
     gallery = Gallery(spec)
     families = list(dict.fromkeys(entry.family for entry in spec.instructions))
+    forms = {entry.name: family.rows(catalog, entry) for entry in spec.instructions}
     pages: dict[str, tuple[str, dict[str, Any]]] = {}
     for name in families:
-        pages[f"instructions/{_file(name)}"] = "family", family.page(catalog, gallery, name)
-    pages["all_instructions"] = "all_instructions", _all_instructions(catalog)
+        pages[f"instructions/{_file(name)}"] = "family", family.page(catalog, gallery, name, forms)
+    pages["all_instructions"] = "all_instructions", _all_instructions(spec, forms)
     pages["types"] = "types", _types(spec, gallery)
-    pages["targets"] = "targets", _targets(catalog, families)
+    pages["targets"] = "targets", _targets(spec, forms)
     if spec.granularities:
         pages["sparsity"] = "sparsity", _sparsity(spec, gallery)
     if spec.block_scaling:
@@ -43,49 +49,52 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         pages["protocol"] = "protocol", _protocol(spec)
     if spec.errata:
         pages["errata"] = "errata", {"errata": family.errata_table(spec.errata, labelled=True)}
-    pages["index"] = "index", _index(catalog, families, list(pages))
+    pages["index"] = "index", _index(spec, families, forms, list(pages))
     first = banner("..", catalog, ["spec/"])
     shared = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
     for path, (template, data) in pages.items():
-        yield Output(f"{_FOLDER}/{path}.rst", render(f"docs/{template}.rst.jinja", **shared, **data))
-    for path, text in gallery.files.items():
-        yield Output(f"{_FOLDER}/pictures/{path}", text)
+        text = render(f"docs/{template}.rst.jinja", **shared, **data)
+        yield Output(f"{_FOLDER}/{path}.rst", _BLANK_LINES.sub("\n\n", text).rstrip() + "\n")
+    for path, picture in gallery.files.items():
+        yield Output(f"{_FOLDER}/pictures/{path}", picture)
 
 
 def _file(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _index(catalog: Catalog, families: Sequence[str], pages: Sequence[str]) -> dict[str, Any]:
-    spec = catalog.database.spec
+def _index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str]) -> dict[str, Any]:
     rows = []
     for name in families:
         entries = [entry for entry in spec.instructions if entry.family == name]
-        accepted = [row.accepted for entry in entries for row in family.rows(catalog, entry)]
+        accepted = [row.accepted for entry in entries for row in forms[entry.name]]
         earliest = min(accepted, key=lambda one: min(map(requirements.version_key, one.values()), default=(0,)))
         rows.append(
             (
                 rest.link(name, rest.label("family", name)),
                 rest.text(entries[0].title),
                 rest.codes(entry.name for entry in entries),
-                str(sum(len(catalog.of(entry.name)) for entry in entries)),
+                str(sum(len(row.members) for entry in entries for row in forms[entry.name])),
                 family.needs(spec, earliest),
             )
         )
     header = ("Family", "What it does", "Instructions", "Variants", "First variant needs")
-    return {"families": rest.table(header, rows), "pages": [page for page in pages if not page.startswith("instructions/")],
-            "family_pages": [page for page in pages if page.startswith("instructions/")]}
+    return {
+        "families": rest.table(header, rows),
+        "pages": [page for page in pages if not page.startswith("instructions/")],
+        "family_pages": [page for page in pages if page.startswith("instructions/")],
+    }
 
 
-def _all_instructions(catalog: Catalog) -> dict[str, Any]:
-    spec = catalog.database.spec
+def _all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:
     return {
         "instructions": [
             {
                 "name": rest.text(entry.name),
                 "link": rest.link(entry.name, rest.label("instruction", entry.name)),
                 "title": rest.text(entry.title),
-                "patterns": [family.pattern(entry, row) for row in family.rows(catalog, entry)],
+                "patterns": [family.pattern(entry, row) for row in forms[entry.name] if row.form.documented],
+                "beyond": [family.pattern(entry, row) for row in forms[entry.name] if not row.form.documented],
             }
             for entry in spec.instructions
         ]
@@ -128,7 +137,14 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     registers = rest.table(
         ("Register type", "Meaning", "Bits", "C type", "Constraint", "Source"),
         (
-            (rest.code(one.name), rest.text(one.title), str(one.bits), rest.code(one.c_type), rest.code(one.constraint), rest.source(one.source))
+            (
+                rest.code(one.name),
+                rest.text(one.title),
+                str(one.bits),
+                rest.code(one.c_type),
+                rest.code(one.constraint),
+                rest.source(one.source),
+            )
             for one in types.registers
         ),
     )
@@ -153,28 +169,32 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
         "containers": containers,
         "registers": registers,
         "carriers": carriers,
-        "picture": gallery.other("types", lambda: _types_picture(types.elements)) if types.elements else "",
-        "container_picture": gallery.other("containers", lambda: _containers_picture(types.containers, by_name)) if types.containers else "",
+        "picture_name": gallery.other("types", lambda: _types_picture(types.elements)) if types.elements else "",
+        "container_picture": gallery.other("containers", lambda: _containers_picture(types.containers, by_name))
+        if types.containers
+        else "",
     }
 
 
 def _type_fields(one: ElementType, low: int = 0) -> list[pictures.Field]:
-    """The fields of an element whose lowest bit is ``low``; bits below the mantissa are ignored by the hardware."""
+    """The fields of an element whose lowest bit is ``low``."""
     if one.form != "float":
         return [pictures.Field(low, one.bits, f"{one.bits} bits" if one.bits > 1 else "1", 0)]
     above = [("sign", int(one.sign), 1), ("exponent", one.exponent, 5), ("mantissa", one.mantissa, 9)]
-    fields: list[pictures.Field] = []
-    top = low + one.bits
+    used = sum(width for _, width, _ in above)
+    # A float without a sign leaves the place of its sign empty; any other ends above bits that are ignored.
+    top = low + (one.bits if one.sign else used)
+    fields = [pictures.Field(low + used, one.bits - used, "0", pictures.BLANK)] if top < low + one.bits else []
     for name, width, colour in above:
         if width:
             top -= width
-            fields.append(pictures.Field(top, width, name if width > 2 else name[0], colour))
+            fields.append(pictures.Field(top, width, name, colour))
     return [*fields, pictures.Field(low, top - low, "ignored", pictures.BLANK)] if top > low else fields
 
 
 def _types_picture(elements: Sequence[ElementType]) -> str:
     words = [(one.name, one.bits, _type_fields(one)) for one in elements]
-    return pictures.bit_fields("Element types", ["The highest bit is on the left."], words, per_line=64, cell=18)
+    return pictures.bit_fields("Element types", ["The highest bit is on the left."], words, per_line=32, cell=28)
 
 
 def _containers_picture(containers: Sequence[Container], elements: dict[str, ElementType]) -> str:
@@ -190,26 +210,23 @@ def _containers_picture(containers: Sequence[Container], elements: dict[str, Ele
     return pictures.bit_fields("Elements in wider containers", [], words, per_line=32, cell=36)
 
 
-def _targets(catalog: Catalog, families: Sequence[str]) -> dict[str, Any]:
-    spec = catalog.database.spec
+def _targets(spec: Spec, forms: Forms) -> dict[str, Any]:
     cuda = {version.version: version.cuda for version in spec.isa_versions}
-    accepted: dict[str, dict[str, str]] = {name: {} for name in families}
-    for instruction in catalog.all():
-        first = accepted[instruction.family]
-        for target, version in instruction.accepted_by().items():
-            if target not in first or requirements.version_key(version) < requirements.version_key(first[target]):
-                first[target] = version
-    features = requirements.targets_of(spec.targets)
+    accepted: dict[str, dict[str, str]] = {entry.family: {} for entry in spec.instructions}
+    for entry in spec.instructions:
+        first = accepted[entry.family]
+        for row in forms[entry.name]:
+            for target, version in row.accepted.items():
+                first[target] = min(first.get(target, version), version, key=requirements.version_key)
     return {
         "targets": rest.table(
-            ("Target", "First PTX ISA", "CUDA", "Includes", "Runs code for", "Source"),
+            ("Target", "First PTX ISA", "CUDA", "Includes", "Source"),
             (
                 (
                     rest.code(target.name),
                     rest.text(target.ptx),
                     rest.text(cuda.get(target.ptx, rest.NOTHING)),
                     rest.codes(target.includes) or rest.NOTHING,
-                    str(len(features.features(target.name))),
                     rest.source(target.source),
                 )
                 for target in spec.targets
@@ -260,8 +277,13 @@ def _sparsity(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                 "text": rest.text(group[0].text),
                 "picture": picture,
                 "fields": rest.table(
-                    ("Field", "Keeps " + ("columns" if group[0].unit == 1 else f"groups of {group[0].unit} columns")),
-                    ((rest.code(field), ", ".join(map(str, pictures.kept_units(group[0], field)))) for field in group[0].legal),
+                    ("Field", *map(rest.code, group[0].legal)),
+                    [
+                        (
+                            "Keeps columns" if group[0].unit == 1 else f"Keeps groups of {group[0].unit} columns",
+                            *(", ".join(map(str, pictures.kept_units(group[0], field))) for field in group[0].legal),
+                        )
+                    ],
                 ),
             }
             for picture, group in found.items()
@@ -326,8 +348,12 @@ def _descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
     fields = [
         pictures.Field(field.low, field.width, field.name.replace("_", " "), 4 * index + 1) for index, field in enumerate(memory.descriptor)
     ]
-    used = {bit for field in memory.descriptor for bit in range(field.low, field.low + field.width)}
-    spare = [pictures.Field(bit, 1, "", pictures.BLANK) for bit in range(64) if bit not in used]
+    low = 0
+    spare = []
+    for field in sorted(memory.descriptor, key=lambda field: field.low):
+        if field.low > low:
+            spare.append(pictures.Field(low, field.low - low, "", pictures.BLANK))
+        low = field.low + field.width
     words = [("", 64, [*fields, *spare])]
     draw_note = ["Grey bits are not used."]
     return {
@@ -344,7 +370,7 @@ def _descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
                 for field in memory.descriptor
             ),
         ),
-        "picture": gallery.other(
+        "picture_name": gallery.other(
             "descriptor", lambda: pictures.bit_fields("Matrix descriptor", draw_note, words, per_line=32, cell=32)
         ),
         "base_offset": to_latex(memory.base_offset),
@@ -424,7 +450,13 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
             for one in memory.layouts
         ],
         "strides": _strides(memory),
-        "majorness": family.statements(memory.majorness),
+        "majorness": rest.table(
+            ("Majorness", "Where", "What can be read", "Source"),
+            (
+                (f"{one.majorness}-major", rest.condition(one.of) or "always", rest.text(one.text), rest.source(one.source))
+                for one in memory.majorness
+            ),
+        ),
         "examples": rest.table(
             ("Example", "Majorness", "Swizzle", "Type", "m", "k", "Layout", "LBO", "SBO", "LBO encoded", "SBO encoded", "Source"),
             (
@@ -470,7 +502,7 @@ def _scaled(atom: tuple[int, int], majorness: str, width: int) -> tuple[int, int
 
 
 def _size(atom: tuple[int, int]) -> str:
-    return f"{atom[0]} {rest.TIMES} {atom[1]}"
+    return f"{atom[0]}{rest.TIMES}{atom[1]}"
 
 
 def _protocol(spec: Spec) -> dict[str, Any]:

@@ -187,7 +187,8 @@ def _latex(tree: ast.expr) -> str:
         if isinstance(tree.op, ast.FloorDiv):
             return rf"\left\lfloor {_latex(tree.left)} / {_latex_part(tree.right, tight=True)} \right\rfloor"
         tight = not isinstance(tree.op, (ast.Add, ast.Sub))
-        left, right = _latex_part(tree.left, tight=tight), _latex_part(tree.right, tight=tight or isinstance(tree.op, ast.Sub))
+        left = _latex_part(tree.left, tight=tight or _is_bitwise(tree.left))
+        right = _latex_part(tree.right, tight=tight or _is_bitwise(tree.right) or isinstance(tree.op, ast.Sub))
         return f"{left} {_LATEX_OPERATORS[type(tree.op)]} {right}"
     if isinstance(tree, ast.UnaryOp):
         return ("-" if isinstance(tree.op, ast.USub) else r"\lnot ") + _latex_part(tree.operand, tight=True)
@@ -199,6 +200,11 @@ def _latex(tree: ast.expr) -> str:
     for test, comparator in zip(tree.ops, tree.comparators, strict=True):
         text += f" {_COMPARISONS[type(test)][1]} {_latex(comparator)}"
     return text
+
+
+def _is_bitwise(tree: ast.expr) -> bool:
+    """Whether an operation has no precedence that every reader knows: in a sum it needs parentheses."""
+    return isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))
 
 
 def _latex_part(tree: ast.expr, *, tight: bool) -> str:

@@ -5,7 +5,7 @@ Everything is derived from the model; which sections a family has follows from w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,9 +16,12 @@ from ptxmma.generator.emit.expressions import cases_to_latex, gather, to_latex
 from ptxmma.generator.emit.gallery import Gallery
 from ptxmma.instructions import Catalog, Instruction, operand_names
 from ptxmma.layouts import Plan
-from ptxmma.model import Cases, Erratum, Form, InstructionSet, Layout, Spec, Statement, matches
+from ptxmma.model import Cases, Condition, Erratum, Form, InstructionSet, Layout, Spec, Statement, matches
 from ptxmma.operands import Operand
-from ptxmma.variants import SHAPE, Variant, placeholders, shape_token, syntax_parts
+from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
+
+#: Metadata comes in registers of this size.
+_REGISTER_BITS = 32
 
 
 class Row(NamedTuple):
@@ -30,15 +33,15 @@ class Row(NamedTuple):
     accepted: dict[str, str]
 
 
-def page(catalog: Catalog, gallery: Gallery, family: str) -> dict[str, Any]:
-    """The data of a family's page."""
+def page(catalog: Catalog, gallery: Gallery, family: str, forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """The data of a family's page; ``forms`` are the :func:`rows` of each instruction."""
     spec = catalog.database.spec
     entries = [entry for entry in spec.instructions if entry.family == family]
     return {
         "title": rest.text(family),
-        "label": rest.label("family", family),
+        "page_label": rest.label("family", family),
         "keywords": ", ".join(dict.fromkeys(_every_shape(catalog, entries))),
-        "instructions": [_instruction(catalog, gallery, entry, spec) for entry in entries],
+        "instructions": [_instruction(catalog, gallery, entry, forms[entry.name]) for entry in entries],
         "protocol": spec.protocol is not None and any(entry.asynchronous for entry in entries),
         "errata": errata_table(erratum for erratum in spec.errata if erratum.family == family),
     }
@@ -52,24 +55,27 @@ def _every_shape(catalog: Catalog, entries: Iterable[InstructionSet]) -> Iterato
                 yield str(instruction.variant.facts[SHAPE])
 
 
-def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, spec: Spec) -> dict[str, Any]:
-    forms = rows(catalog, entry)
-    uses = _uses(catalog, gallery, entry)
+def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, forms: Sequence[Row]) -> dict[str, Any]:
+    spec = catalog.database.spec
+    representatives = _representatives(catalog, entry)
+    uses = _uses(catalog, gallery, entry, representatives)
+    described = _described(entry, representatives)
     return {
         "name": rest.text(entry.name),
         "label": rest.label("instruction", entry.name),
         "summary": _summary(spec, entry, forms),
         "syntax": syntax(entry),
         "qualifiers": _qualifiers(entry),
-        "forms": _forms(spec, entry, forms),
+        "forms": _forms(spec, entry, [row for row in forms if row.form.documented]),
+        "beyond": _forms(spec, entry, [row for row in forms if not row.form.documented]),
         "usual": _usual(entry),
         "matrix": matrix(spec, {needs(spec, row.accepted): row.accepted for row in forms}, "Forms that need"),
-        "absent": rest.codes(target.name for target in spec.targets if not any(target.name in row.accepted for row in forms)),
-        "operands": _operands(catalog, entry),
+        "operands": _operands(entry, described),
+        "register_types": _register_types(spec, entry, representatives, described),
         "registers": _registers(uses),
-        "layouts": _layouts(spec, uses),
+        "layouts": _layouts(spec, gallery, uses),
         "sparsity": entry.sparse and bool(spec.granularities),
-        "block_scaling": any(kind.kind == "scale-data" for kind in entry.operand_kinds.values()),
+        "block_scaling": bool(spec.block_scaling) and any(kind.kind == "scale-data" for kind in entry.operand_kinds.values()),
         "descriptors": spec.shared_memory is not None and any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()),
         "semantics": _semantics(entry),
         "uniform": statements(entry.uniform),
@@ -118,6 +124,8 @@ def _summary(spec: Spec, entry: InstructionSet, forms: Sequence[Row]) -> str:
     first = dict.fromkeys(needs(spec, row.accepted) for row in sorted(forms, key=lambda row: _first(row.accepted)))
     since = f"the first of them with {next(iter(first))}" if len(first) > 1 else f"with {next(iter(first))}"
     many = f"{count} variants" if count > 1 else "one variant"
+    beyond = sum(len(row.members) for row in forms if not row.form.documented)
+    many += f" ({beyond} of them beyond the manual)" if beyond else ""
     return f"{rest.text(entry.title)}. {who}. There {'are' if count > 1 else 'is'} {many}, {since} (PTX ISA {rest.source(entry.source)})."
 
 
@@ -129,7 +137,7 @@ def _first(accepted: dict[str, str]) -> tuple[int, ...]:
 
 
 def syntax(entry: InstructionSet) -> list[str]:
-    """The syntax line with each list of operands, as the manual prints it."""
+    """The syntax line as the manual prints it, and below it each list of operands that may follow."""
     opcode = "".join(
         literal.removesuffix("{") + ("" if not name else f"{{.{name}}}" if optional else f".{name}")
         for literal, name, optional in _parts(entry)
@@ -138,7 +146,7 @@ def syntax(entry: InstructionSet) -> list[str]:
     if not lists:
         return [f"{opcode};"]
     named = len(entry.operands) > 1
-    return [f"{opcode}  {text};" + (f"  // {name}" if named else "") for name, text in lists]
+    return [opcode, *(f"    {text};" + (f"  // {name}" if named else "") for name, text in lists)]
 
 
 def _parts(entry: InstructionSet) -> Iterator[tuple[str, str, bool]]:
@@ -171,22 +179,23 @@ def _alternatives(values: Sequence[str]) -> str:
 
 def rows(catalog: Catalog, entry: InstructionSet) -> list[Row]:
     """The forms of an instruction, cut where their requirements differ."""
-    found: list[Row] = []
-    members: dict[int, list[Instruction]] = {}
+    # What differs in n only is one point, so that 32 values of n cost no more than one.
+    alike: dict[int, dict[tuple[tuple[str, str], ...], dict[tuple[object, ...], list[Instruction]]]] = {}
     for instruction in catalog.of(entry.name):
-        members.setdefault(id(instruction.variant.form), []).append(instruction)
+        accepted = tuple(instruction.accepted_by().items())
+        points = alike.setdefault(id(instruction.variant.form), {}).setdefault(accepted, {})
+        points.setdefault(layouts.key(instruction.variant), []).append(instruction)
+    found: list[Row] = []
     for form in entry.forms:
         free = [name for name in placeholders(entry.syntax) if name == SHAPE or _is_free(form, name)]
-        alike: dict[tuple[tuple[str, str], ...], list[Instruction]] = {}
-        for instruction in members.get(id(form), ()):
-            alike.setdefault(tuple(instruction.accepted_by().items()), []).append(instruction)
-        for accepted, group in alike.items():
-            spans = _spans(group)
-            points = (
-                (tuple(spans[_span_key(one.variant)] if name == SHAPE else str(one.variant.facts[name]) for name in free), one)
-                for one in group
+        for accepted, groups in alike.get(id(form), {}).items():
+            coordinates = (
+                (tuple(_span(group) if name == SHAPE else str(group[0].variant.facts[name]) for name in free), group)
+                for group in groups.values()
             )
-            found += [Row(form, dict(zip(free, values, strict=True)), held, dict(accepted)) for values, held in boxes(points)]
+            for values, held in boxes(coordinates):
+                members = [instruction for group in held for instruction in group]
+                found.append(Row(form, dict(zip(free, values, strict=True)), members, dict(accepted)))
     return found
 
 
@@ -195,22 +204,12 @@ def _is_free(form: Form, name: str) -> bool:
     return name in form.qualifiers and not form.qualifiers[name][0].startswith("=")
 
 
-def _span_key(variant: Variant) -> tuple[object, ...]:
-    return layouts.key(variant)
-
-
-def _spans(group: Iterable[Instruction]) -> dict[tuple[object, ...], str]:
-    """The shape of each instruction; those that differ in n only share ``m64nNk16 (N = 8..256 step 8)``."""
-    sizes: dict[tuple[object, ...], list[int]] = {}
-    shapes: dict[tuple[object, ...], Variant] = {}
-    for instruction in group:
-        key = _span_key(instruction.variant)
-        shapes.setdefault(key, instruction.variant)
-        sizes.setdefault(key, []).append(int(instruction.variant.facts.get("n", 0)))
-    return {
-        key: f"{_shape(variant)} (N = {rest.numbers(sizes[key])})" if variant.ranges_over_n else _shape(variant)
-        for key, variant in shapes.items()
-    }
+def _span(group: Sequence[Instruction]) -> str:
+    """The shape of instructions that differ in n only: ``m16n8k16`` or ``m64nNk16 (N = 8..256 step 8)``."""
+    shape = _shape(group[0].variant)
+    if not group[0].variant.ranges_over_n:
+        return shape
+    return f"{shape} (N = {rest.numbers(int(instruction.variant.facts['n']) for instruction in group)})"
 
 
 def _shape(variant: Variant) -> str:
@@ -248,14 +247,14 @@ def _hidden(entry: InstructionSet, name: str) -> bool:
 
 def _usual(entry: InstructionSet) -> str:
     """What the table of forms does not show."""
-    hidden = [name for name in placeholders(entry.syntax) if _hidden(entry, name)]
+    hidden = [name for name in placeholders(entry.syntax) if _hidden(entry, name) and len(qualifier_values(entry, name)) > 1]
     return " and ".join(f"{rest.code('.' + name)} is {rest.code('.' + entry.qualifiers[name].usual)}" for name in hidden)
 
 
 def _forms(spec: Spec, entry: InstructionSet, found: Sequence[Row]) -> str:
     """The table of forms: shapes, types, what else they have, what they need."""
-    types = list(dict.fromkeys(kind.type for kind in entry.operand_kinds.values() if kind.type))
-    types = [name for name in placeholders(entry.syntax) if name in types]
+    elements = {one.name for one in spec.types.elements}
+    types = [name for name in placeholders(entry.syntax) if _names_types(entry, name, elements)]
     others = [name for name in placeholders(entry.syntax) if name not in (*types, SHAPE)]
 
     def cells(row: Row) -> list[str]:
@@ -271,11 +270,11 @@ def _forms(spec: Spec, entry: InstructionSet, found: Sequence[Row]) -> str:
             " ".join(map(rest.code, modifiers)),
             rest.text(row.form.operands) if len(entry.operands) > 1 else "",
             needs(spec, row.accepted),
-            "" if row.form.documented else f"not in the manual ({rest.source(row.form.source)})",
+            "" if row.form.documented else rest.source(row.form.source),
         ]
 
     header = ["Shape" if any(form.shapes for form in entry.forms) else "Instruction", *(rest.code(f".{name}") for name in types)]
-    header += ["Modifiers", "Operands", "Needs", "Remark"]
+    header += ["Modifiers", "Operands", "Needs", "Seen in"]
     return rest.table(*rest.dense(header, map(cells, found)), kind="forms")
 
 
@@ -287,6 +286,12 @@ def _shapes(values: Iterable[str]) -> str:
         if token:
             spans.setdefault(span.strip("()"), []).append(token)
     return "; ".join(rest.codes(tokens) + (f", {rest.text(span)}" if span else "") for span, tokens in spans.items())
+
+
+def _names_types(entry: InstructionSet, name: str, elements: Container[str]) -> bool:
+    """Whether a qualifier is an element type in every form."""
+    values = [value for form in entry.forms for value in form.qualifiers.get(name, ("",))]
+    return all(value in elements or value.startswith("=") for value in values)
 
 
 def _type(row: Row, name: str) -> str:
@@ -330,34 +335,58 @@ def _representatives(catalog: Catalog, entry: InstructionSet) -> list[Instructio
     return list(found.values())
 
 
-def _operands(catalog: Catalog, entry: InstructionSet) -> str:
-    described: dict[str, list[Operand]] = {
-        name: [] for texts in entry.operands.values() for text in texts for name in operand_names(text)
-    }
-    for instruction in _representatives(catalog, entry):
+def _described(entry: InstructionSet, representatives: Iterable[Instruction]) -> dict[str, list[Operand]]:
+    """Each operand as the instructions have it, in the order of the operand lists."""
+    described: dict[str, list[Operand]] = {name: [] for texts in entry.operands.values() for text in texts for name in operand_names(text)}
+    for instruction in representatives:
         for form in instruction.forms:
             for operand in form.operands:
                 described[operand.name].append(operand)
+    return described
 
+
+def _register_types(spec: Spec, entry: InstructionSet, representatives: Iterable[Instruction], described: dict[str, list[Operand]]) -> str:
+    """The register types of each operand: what the spec says of carriers, as far as it is about this instruction."""
+    lines = []
+    variants = [instruction.variant for instruction in representatives]
+    for carrier in spec.types.carriers:
+        names = [name for name in described if name in carrier.operands]
+        held = {operand.element_type or "" for name in names for operand in described[name]}
+        elements = [element for element in carrier.elements if element in held]
+        if not names or bool(elements) != bool(carrier.elements):
+            continue
+        if any(matches(carrier.when, {**variant.facts, "operand": name}) for name in names for variant in variants):
+            when = _here(carrier.when, entry)
+            lines.append((rest.codes(names), rest.codes(elements), when, rest.codes(carrier.registers), rest.source(carrier.source)))
+    return rest.table(*rest.dense(("Operand", "Type", "Where", "Register types", "Source"), lines))
+
+
+def _here(when: Sequence[Condition], entry: InstructionSet) -> str:
+    """A condition on the page of a family: what is about the family itself goes without saying."""
+    about = ("family", "name")
+    parts = [part for part in when if all(getattr(entry, name) in part.get(name, (getattr(entry, name),)) for name in about)]
+    left = [{name: values for name, values in part.items() if name not in about} for part in parts]
+    return rest.condition(left) if all(left) else ""
+
+
+def _operands(entry: InstructionSet, described: dict[str, list[Operand]]) -> str:
     def cells(name: str, seen: Sequence[Operand]) -> tuple[str, ...]:
         kind = entry.operand_kinds[name]
         elements = dict.fromkeys(operand.element_type for operand in seen if operand.element_type)
         immediates = dict.fromkeys(rest.numbers(operand.immediates) for operand in seen if operand.immediates)
-        registers = dict.fromkeys(operand.register_types[0] for operand in seen if operand.register_types)
         return (
             rest.code(name),
             rest.text(kind.title),
             kind.kind.replace("-", " "),
             kind.access,
             rest.code(f".{kind.type}") if kind.type else rest.codes(elements),
-            rest.codes(registers),
             rest.codes(dict.fromkeys(operand.constraint for operand in seen if operand.constraint)),
-            " or ".join(map(rest.text, immediates)) + (" (depends on the form)" if len(immediates) > 1 else ""),
+            "; ".join(map(rest.text, immediates)) + (" (by form)" if len(immediates) > 1 else ""),
             "" if kind.default is None else str(kind.default),
             f"the {kind.uniform}" if kind.uniform else "",
         )
 
-    header = ("Operand", "Meaning", "Kind", "Access", "Type", "Registers", "Constraint", "Immediates", "Default", "One value over")
+    header = ("Operand", "Meaning", "Kind", "Access", "Type", "Constraint", "Immediates", "Default", "One value over")
     return rest.table(*rest.dense(header, (cells(name, seen) for name, seen in described.items())))
 
 
@@ -375,11 +404,11 @@ class _Use(NamedTuple):
     registers: str
 
 
-def _uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet) -> list[_Use]:
+def _uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet, representatives: Iterable[Instruction]) -> list[_Use]:
     """Every register operand with a layout, in the order of the operand lists."""
     spec = catalog.database.spec
     found: dict[tuple[str, str, str, str], _Use] = {}
-    for instruction in _representatives(catalog, entry):
+    for instruction in representatives:
         variant = instruction.variant
         for form in instruction.forms:
             for operand in form.operands:
@@ -422,14 +451,14 @@ def _of_n(count: int, variant: Variant) -> str:
     """A number that grows with n: ``N / 2``."""
     ratio = Fraction(count, int(variant.facts["n"]))
     over = f"N / {ratio.denominator}" if ratio.denominator > 1 else "N"
-    return over if ratio.numerator == 1 else f"{ratio.numerator} {rest.TIMES} {over}"
+    return over if ratio.numerator == 1 else f"{ratio.numerator}{rest.TIMES}{over}"
 
 
 def _registers(uses: Sequence[_Use]) -> str:
     """The table of layouts: which operand of which shapes and types has which picture."""
     alike: dict[tuple[object, ...], dict[str, list[_Use]]] = {}
     for use in uses:
-        key = (use.picture, use.elements, use.registers, use.operand.register_types)
+        key = (use.picture, use.elements, use.registers)
         alike.setdefault(key, {}).setdefault(use.operand.name, []).append(use)
     lines: dict[tuple[str, ...], list[str]] = {}
     for by_operand in alike.values():
@@ -443,10 +472,9 @@ def _registers(uses: Sequence[_Use]) -> str:
                     rest.link(shown, _layout_label(use)),
                     use.elements,
                     use.registers,
-                    rest.codes(use.operand.register_types),
                 )
                 lines.setdefault(cells, []).append(name)
-    header = ("Operand", "Shape", "Type", "Layout", "Elements", "Registers", "Register types")
+    header = ("Operand", "Shape", "Type", "Layout", "Elements", "Registers")
     return rest.table(*rest.dense(header, ((rest.codes(names), *cells) for cells, names in lines.items())))
 
 
@@ -454,24 +482,25 @@ def _layout_label(use: _Use) -> str:
     return rest.label("layout", use.instruction, use.picture)
 
 
-def _layouts(spec: Spec, uses: Sequence[_Use]) -> list[dict[str, Any]]:
+def _layouts(spec: Spec, gallery: Gallery, uses: Sequence[_Use]) -> list[dict[str, Any]]:
     """A section for each picture."""
     found: dict[str, list[_Use]] = {}
     for use in uses:
         found.setdefault(use.picture, []).append(use)
-    return [_layout(spec, picture, group) for picture, group in found.items()]
+    return [_layout(spec, picture, gallery.width(picture), group) for picture, group in found.items()]
 
 
-def _layout(spec: Spec, picture: str, group: Sequence[_Use]) -> dict[str, Any]:
+def _layout(spec: Spec, picture: str, width: int, group: Sequence[_Use]) -> dict[str, Any]:
     use = group[0]
     section = {"fragment": _fragment_section, "metadata": _metadata_section, "scale": _scale_section}[use.layout.kind](spec, group)
     used = boxes(((one.shape, one.element), one) for one in _unique(group))
     return {
         "label": _layout_label(use),
         "picture": picture,
+        "width": width,
         "of": "; ".join(rest.codes(shapes) + (f" with {rest.codes(elements)}" if any(elements) else "") for (shapes, elements), _ in used),
         "names": rest.codes(dict.fromkeys(one.layout.name for one in group)),
-        "code": [f"{output} = {gather(bit_map, output)};" for bit_map in _both_ways(use.layout) for output in bit_map.outputs],
+        "code": _code(spec, use.layout),
         "warps": use.layout.threads > layouts.THREADS["warp"],
         **section,
     }
@@ -482,8 +511,21 @@ def _unique(group: Iterable[_Use]) -> list[_Use]:
     return list({(use.shape, use.element): use for use in group}.values())
 
 
-def _both_ways(layout: Layout) -> tuple[Any, ...]:
-    return (layout.map, layout.map.inverse()) if layout.kind == "fragment" else (layout.map,)
+def _code(spec: Spec, layout: Layout) -> list[str]:
+    """A layout as bit operations, fragments both ways."""
+    if layout.kind == "fragment":
+        back = layout.map.inverse()
+        return [f"{output} = {gather(bit_map, output)};" for bit_map in (layout.map, back) for output in bit_map.outputs]
+    if layout.kind == "metadata":  # the map counts fields, programs count bits
+        below = {"field": _REGISTER_BITS.bit_length() - 1 - layout.map.outputs["field"]}
+        return [f"lane = {gather(layout.map, 'lane')};", f"bit = {gather(layout.map, 'field', zeros=below)};"]
+    entry = spec.scales[layout.entry]
+    below = {}
+    for name, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)):  # the map counts them from 0 on
+        below[name] = ids[-1].bit_length() - layout.map.inputs[name]
+        if ids != tuple(index << below[name] for index in range(len(ids))):
+            return []
+    return [f"{output} = {gather(layout.map, output, zeros=below)};" for output in layout.map.outputs]
 
 
 def _fragment_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:
@@ -494,7 +536,7 @@ def _fragment_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:
     each = use.operand.elements_per_register
     label = f", {rest.text(entry.label)}" if entry.label else ""
     return {
-        "title": f"{operands}: {pictures.size(use.layout, 'N' in use.elements)}{label}, {each} element{'s' * (each > 1)} in a register",
+        "title": f"{operands}: {pictures.size(use.layout, 'N' in use.elements)}{label}, {each} per register",
         "alt": f"Layout of {' and '.join(use.layout.operands)}",
         "math": _math(entry.let, cases, use),
         "text": "",
@@ -506,10 +548,10 @@ def _metadata_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:
     use = group[0]
     entry = spec.metadata[use.layout.entry]
     return {
-        "title": f"{rest.code(use.operand.name)}: {use.layout.rows} rows {rest.TIMES} {use.layout.cols} chunks",
+        "title": f"{rest.code(use.operand.name)}: {use.layout.rows} rows{rest.TIMES}{use.layout.cols} chunks",
         "alt": "Layout of the metadata",
         "math": _math(entry.let, {"lane": entry.lane, "bit": entry.bit}, use),
-        "text": f"Contributing threads: {rest.text(entry.contributors)}.",
+        "text": f" Contributing threads: {rest.text(entry.contributors)}.",
         "sources": rest.source(entry.source),
     }
 
@@ -518,7 +560,7 @@ def _scale_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:
     use = group[0]
     entry = spec.scales[use.layout.entry]
     return {
-        "title": f"{rest.code(use.operand.name)}: {use.layout.rows} {rest.TIMES} {use.layout.cols} scale factors",
+        "title": f"{rest.code(use.operand.name)}: {use.layout.rows}{rest.TIMES}{use.layout.cols} scale factors",
         "alt": f"Scale factors of {entry.operand}",
         "math": _math(entry.let, {"lane": entry.lane, "byte": entry.byte}, use),
         "text": "",
@@ -592,7 +634,8 @@ def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
         ("Section", "The manual says", "What holds", "How that is known"),
         (
             (
-                (f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else "") + rest.source(erratum.section),
+                (f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else "")
+                + f"{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}",
                 rest.text(erratum.says),
                 rest.text(erratum.holds),
                 rest.text(erratum.known),

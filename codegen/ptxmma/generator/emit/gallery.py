@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 
 from ptxmma import formula
@@ -39,6 +40,12 @@ class Gallery:
         entry = self._spec.scales[layout.entry]
         key = (*key, entry.operand, entry.byte_ids, entry.thread_ids)
         return self._show(key, layout.name, lambda: pictures.scales(layout, entry))
+
+    def width(self, name: str) -> int:
+        """The natural width of a picture in pixels."""
+        found = re.search(r'width="(\d+)"', self.files[f"{name}.svg"])
+        assert found is not None
+        return int(found[1])
 
     def endless(self, layout: Layout) -> bool:
         """Whether a layout's matrix grows with an N that has many values."""

@@ -24,16 +24,14 @@ MOST_CELLS = 2048
 _PANEL = 32
 _WIDEST, _NARROWEST = 1340, 440
 _CELL_WIDTH, _CELL_HEIGHT = 34, 26
-_AXIS, _MARGIN = 44, 14
+_AXIS, _MARGIN = 50, 14
 
 #: An en dash, which looks too much like a minus to stand in the code.
 _TO = "\u2013"
 #: Eight hues (after Okabe and Ito, who chose them for colour-blind readers) in four strengths: a quad has one hue.
 _HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
 _STRENGTHS = (0.28, 0.44, 0.60, 0.76)
-_COLOURS = [
-    "#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS
-]
+_COLOURS = ["#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS]
 #: Bits of a thread's place in its warp.
 WARP_BITS = 5
 #: The colour of a cell that belongs to nobody.
@@ -109,7 +107,7 @@ def sheet(title: str, notes: Sequence[str], panels: Iterable[Panel], *, stacked:
 
 def _wrapped(notes: Iterable[str], width: int) -> list[str]:
     """Notes as lines that are no wider than the picture."""
-    return [line for note in notes for line in textwrap.wrap(note, int(width / 5.4))]
+    return [line for note in notes for line in textwrap.wrap(note, int(width / 6))]
 
 
 def _above(lines: Sequence[str]) -> int:
@@ -325,14 +323,12 @@ def _windows(cols: range, width: int, pattern: Granularity) -> list[tuple[int, i
     """The columns of the full matrix that each register's elements come from."""
     ratio = pattern.chunk // pattern.kept
     columns = width if cols.step == 1 else 1
-    return [
-        (index, columns, f"{cols[index] * ratio}{_TO}{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)
-    ]
+    return [(index, columns, f"{cols[index] * ratio}{_TO}{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)]
 
 
 def size(layout: Layout, endless: bool) -> str:
     """Rows and columns: ``16 x 8``, ``64 x N``."""
-    return f"{layout.rows} {TIMES} {'N' if endless else layout.cols}"
+    return f"{layout.rows}{TIMES}{'N' if endless else layout.cols}"
 
 
 def _names(layout: Layout) -> str:
@@ -387,9 +383,10 @@ def metadata(layout: Layout) -> str:
                     colours=owners,
                     tops=[[f"T{owner}" for owner in line] for line in owners],
                     labels=[[fields[field] for field in line] for line in held],
+                    cell=40,
                 )
             )
-    title = f"Metadata: {layout.rows} rows {TIMES} {layout.cols} chunks"
+    title = f"Metadata: {layout.rows} rows{TIMES}{layout.cols} chunks"
     note = f"T1 {fields[0]}: in the register of thread 1, bits {fields[0][1:-1]} describe this chunk of this row."
     return sheet(title, [note], panels)
 
@@ -414,7 +411,7 @@ def scales(layout: Layout, entry: ScaleLayout) -> str:
                     labels=[[f"byte {byte}" for byte in line] for line in held],
                 )
             )
-    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s {TIMES} {layout.cols} along K"
+    title = f"Scale factors of {entry.operand.upper()}: {layout.rows} {_SCALED[entry.operand]}s{TIMES}{layout.cols} along K"
     return sheet(title, ["T1 byte 0: in the register of thread 1, the lowest byte is this scale factor."], panels)
 
 
@@ -450,24 +447,26 @@ def storage(pattern: Granularity) -> str:
         first = index * pattern.chunk
         full += [(f"x{first + place}", index) if place // pattern.unit in units else ("0", BLANK) for place in range(pattern.chunk)]
         packed += [(f"x{first + unit * pattern.unit + part}", index) for unit in units for part in range(pattern.unit)]
-        fields.append(f"[{width * index + width - 1}:{width * index}] keeps {', '.join(map(str, units))}")
+        fields.append(f"keeps {', '.join(map(str, units))}")
     panels = [
         _strip("a row of the matrix", "column", full),
         _strip("the row as it is stored", "column", packed),
-        _strip("its metadata", "chunk", [(field, index) for index, field in enumerate(chosen)], fields, _CELL_WIDTH * pattern.chunk),
+        _strip("its metadata", "bits", [(field, index) for index, field in enumerate(chosen)], fields, _CELL_WIDTH * pattern.chunk, width),
     ]
     unit = "each has" if pattern.unit == 1 else f"each {pattern.unit} together have"
     notes = [f"Of {pattern.chunk} columns (a chunk, one colour) {pattern.kept} are stored; {unit} an index of {pattern.index_bits} bits."]
     return sheet(f"Sparse storage {pattern.name}", notes, panels, stacked=True)
 
 
-def _strip(head: str, corner: str, cells: Sequence[tuple[str, int]], labels: Sequence[str] = (), cell: int = _CELL_WIDTH) -> Panel:
-    """A panel of one row; ``cells`` are texts with the chunk that colours them."""
+def _strip(
+    head: str, corner: str, cells: Sequence[tuple[str, int]], labels: Sequence[str] = (), cell: int = _CELL_WIDTH, bits: int = 0
+) -> Panel:
+    """A panel of one row; ``cells`` are texts with the chunk that colours them, numbered, or each so many ``bits`` of a register."""
     return Panel(
         head=head,
         corner=corner,
         rows=[""],
-        cols=_edge(range(len(cells))),
+        cols=[f"[{bits * index + bits - 1}:{bits * index}]" if bits else str(index) for index in range(len(cells))],
         colours=[[chunk if chunk == BLANK else _STRONG + 4 * chunk for _, chunk in cells]],
         tops=[[text for text, _ in cells]],
         labels=[labels] if labels else [],
@@ -498,7 +497,7 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
     """A swizzle atom: where each 16-byte unit of the matrix lies in shared memory."""
     places = atom_places(swizzle, formula)
     leading, strided = swizzle.bytes // _UNIT, swizzle.atom_mn[1]
-    along, down = ("k", "m or n") if majorness == "K" else ("m or n", "k")
+    along, down = ("k", "x") if majorness == "K" else ("x", "k")
     per_line = _LINE // _UNIT
     lines = -(-leading * strided // per_line)
     holder = {place: unit for unit, place in places.items()}
@@ -523,9 +522,9 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         labels=[[_moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
         cell=40,
     )
-    title = f"{swizzle.title}, {majorness}-major: an atom of {strided} {TIMES} {leading} units of {_UNIT} bytes"
+    title = f"{swizzle.title}, {majorness}-major: an atom of {strided}{TIMES}{leading} units of {_UNIT} bytes"
     notes = [
-        f"Units run along {along}. On the left, where each unit lies: bytes from the start of the atom.",
+        f"Units run along {along}; x is a row of A or a column of B. On the left, where each unit lies: bytes from the start of the atom.",
         f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
     ]
     return sheet(title, notes, [matrix, memory])
@@ -569,7 +568,8 @@ def bit_fields(title: str, notes: Sequence[str], words: Sequence[tuple[str, int,
                 left, across = right - cell * (last - low), cell * (last - first)
                 fill = 'class="o b"' if field.colour == BLANK else f'class="b" fill="{_COLOURS[field.colour % len(_COLOURS)]}"'
                 body.append(f'<path {fill} d="M{left} {y + 4}h{across}v{_CELL_HEIGHT}h-{across}z"/>')
-                body.append(f'<text class="t" x="{left + across // 2}" y="{y + 21}">{xml(field.text)}</text>')
+                text = next((text for text in (field.text, field.text[:1]) if 6 * len(text) <= across), "")
+                body.append(f'<text class="t" x="{left + across // 2}" y="{y + 21}">{xml(text)}</text>')
                 edges = f"{last - 1}" if last - first == 1 else f"{last - 1}:{first}"
                 body.append(f'<text class="x" x="{left + across // 2}" y="{y}">{edges}</text>')
             y += _CELL_HEIGHT + 20

@@ -53,10 +53,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         modules["shared_memory"] = (title, tables, list(_shared_memory(memory)))
     shared = {"banner": banner("#", catalog, ["spec/"]), "document": _plain(spec.document)}
     for name, (title, tables, functions) in modules.items():
-        text = render("python/module.py.j2", title=title, tables=tables, functions=functions, **shared)
+        text = render("python/module.py.jinja", title=title, tables=tables, functions=functions, **shared)
         yield Output(f"{_PACKAGE}/{name}.py", text)
     titles = {name: title for name, (title, _, _) in modules.items()}
-    yield Output(f"{_PACKAGE}/__init__.py", render("python/package.py.j2", version=spec.version, modules=titles, **shared))
+    yield Output(f"{_PACKAGE}/__init__.py", render("python/package.py.jinja", version=spec.version, modules=titles, **shared))
     yield Output(f"{_PACKAGE}/py.typed", "")
 
 

@@ -10,19 +10,22 @@ from collections.abc import Iterable, Sequence
 
 from ptxmma.model import Condition, Range
 
-_MARKUP = re.compile(r"([\\`*_|:<>\[\]@])")
-#: What starts a list, a directive, a field … when it starts a line.
-_STARTS_BLOCK = re.compile(r"[^\w\\]|\(?(\w|[ivxlcdm]+|\d+)[.)]( |$)")
+#: What could be markup where it stands: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
+_MARKUP = re.compile(r"[\\`*|]|_(?![A-Za-z0-9])|:(?=\S|$)")
+#: What starts a list, a directive, a field, a doctest … when it starts a line; a line of nothing but punctuation underlines.
+_STARTS_BLOCK = re.compile(r"[-+*\u2022\u2023\u2043]( |$)|\.\.|__|>>>|[:|/]|-|\(?(\w|#|[ivxlcdmIVXLCDM]+|\d+)[.)]( |$)|[^\w\s]+$")
 #: What stands in a table where there is nothing.
 NOTHING = "\u2013"
-#: A multiplication sign.
-TIMES = "\u00d7"
+#: A multiplication sign that does not break from its factors.
+TIMES = "\u00a0\u00d7\u00a0"
+#: Where the next line of a cell is indented; blank lines stay empty.
+_BREAK = re.compile(r"\n(?=[^\n])")
 _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
 def text(plain: str) -> str:
     """``plain`` as running text that says exactly this, wherever on a line it stands."""
-    escaped = _MARKUP.sub(r"\\\1", plain)
+    escaped = _MARKUP.sub(r"\\\g<0>", plain)
     return rf"\ {escaped}" if _STARTS_BLOCK.match(plain) else escaped
 
 
@@ -40,7 +43,7 @@ def codes(items: Iterable[str]) -> str:
 
 def link(shown: str, label: str) -> str:
     """A reference to a label."""
-    return f":ref:`{text(shown)} <{label}>`"
+    return f":ref:`{text(shown).replace('<', chr(92) + '<')} <{label}>`"
 
 
 def label(*parts: str) -> str:
@@ -63,7 +66,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") 
 
 
 def _row(cells: Sequence[str]) -> str:
-    body = "\n     - ".join([cell.replace("\n", "\n       ") if "\n" in cell else cell for cell in cells])
+    body = "\n     - ".join([_BREAK.sub("\n       ", cell) if "\n" in cell else cell for cell in cells])
     return f"   * - {body}\n"
 
 
@@ -81,9 +84,7 @@ def bullets(items: Iterable[str]) -> str:
 
 def condition(of: Sequence[Condition]) -> str:
     """When a rule holds, in words: qualifiers and numbers with their values."""
-    return "; or ".join(
-        " and ".join(f"{code(name)} is {_alternatives(values)}" for name, values in part.items()) for part in of
-    )
+    return "; or ".join(" and ".join(f"{code(name)} is {_alternatives(values)}" for name, values in part.items()) for part in of)
 
 
 def _alternatives(values: Sequence[str | int]) -> str:
@@ -99,14 +100,16 @@ def numbers(values: Iterable[int]) -> str:
         else f"{span.first}, {span.last}"
         if span.last - span.first == span.step
         else f"{span.first}..{span.last}" + (f" step {span.step}" if span.step != 1 else "")
-        for span in _spans(sorted(values))
+        for span in _spans(values)
     )
 
 
-def _spans(values: Sequence[int]) -> list[Range]:
-    """Ascending numbers as ranges of equal steps."""
+def _spans(values: Iterable[int]) -> list[Range]:
+    """Numbers as ranges of equal steps, ascending."""
+    if isinstance(values, range):
+        return [Range(first=values[0], last=values[-1], step=values.step)]
     spans: list[Range] = []
-    for value in values:
+    for value in sorted(values):
         last = spans[-1] if spans else None
         if last is not None and last.first == last.last:
             spans[-1] = Range(first=last.first, last=value, step=value - last.first)

@@ -1,4 +1,4 @@
-"""The rows of the SQL tables, in the order in which ``templates/database/ptxmma.sql.j2`` declares them."""
+"""The rows of the SQL tables, in the order in which ``templates/database/ptxmma.sql.jinja`` declares them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,124 @@
+"""What the CUDA tests share: the generated headers in a folder, calls of every wrapper, and what a compiler makes of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.generator.emit import c_headers, cuda
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.operands import Operand
+from ptxmma.requirements import version_key
+
+INT_MAX = 2**31 - 1
+
+
+def write_headers(catalog: Catalog, folder: Path) -> Path:
+    """The generated C and CUDA headers of a spec; returns the directory to include from."""
+    for output in (*c_headers.emit(catalog), *cuda.emit(catalog)):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "generated/include"
+
+
+class Call(NamedTuple):
+    """One way to call a wrapper.
+
+    Attributes:
+        declarations: C++ statements that declare its arguments; an array is full of zeros.
+        immediates: template arguments.
+        arguments: names of function arguments.
+    """
+
+    declarations: list[str]
+    immediates: list[str]
+    arguments: list[str]
+
+    def of(self, function: str) -> str:
+        """The statements that call ``function``."""
+        template = f"<{', '.join(self.immediates)}>" if self.immediates else ""
+        return f"{' '.join(self.declarations)} {function}{template}({', '.join(self.arguments)});"
+
+
+def calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
+    """A call for each operand form; where scale ids are registers or immediates, one for each."""
+    c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
+    for operands in [form.operands for form in instruction.forms] or [()]:
+        choices = [operand for operand in operands if operand.kind == "scale-id"]
+        for as_registers in (False, True) if choices else (False,):
+            call = Call([], [], [])
+            for operand in operands:
+                _add(call, operand, c_types, as_register=as_registers if operand in choices else operand.takes_register)
+            yield call
+
+
+def _add(call: Call, operand: Operand, c_types: dict[str, str], *, as_register: bool) -> None:
+    name = "the_" + operand.name.replace("-", "_")
+    if not as_register:
+        assert operand.immediates
+        call.immediates.append(str(min(operand.immediates[-1], INT_MAX)))
+        return
+    array = f"[{operand.registers}]" if operand.kind in ("fragment", "accumulator") else ""
+    call.declarations.append(f"{c_types[operand.register_types[0]]} {name}{array} = {{}};")
+    call.arguments.append(name)
+
+
+class Kernels:
+    """A translation unit of kernels of which each is to consist of one instruction."""
+
+    def __init__(self, *headers: str) -> None:
+        self._lines = [f"#include <{header}>" for header in headers]
+        self.expected: dict[str, list[str]] = {}
+
+    def add(self, statements: str, canonical: str) -> None:
+        """A kernel of these statements."""
+        name = f"kernel_{len(self.expected)}"
+        self._lines.append(f'extern "C" __global__ void {name}() {{ {statements} }}')
+        self.expected[name] = [canonical]
+
+    @property
+    def source(self) -> str:
+        """The text."""
+        return "\n".join(self._lines) + "\n"
+
+
+class Nvcc:
+    """The installed toolkit."""
+
+    def __init__(self, nvcc: str, catalog: Catalog, include: Path) -> None:
+        self._nvcc, self._include = nvcc, include
+        said = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+        release = re.search(r"release (\d+\.\d+)", said)
+        assert release, said
+        versions = catalog.database.spec.isa_versions
+        self.ptx = max((e.version for e in versions if version_key(e.cuda) <= version_key(release[1])), key=version_key)
+
+    def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Compile a source in ``folder``; warnings are errors."""
+        (folder / "source.cu").write_text(source, encoding="utf-8")
+        command = [self._nvcc, "-I", str(self._include), "-Werror", "all-warnings", *options, "source.cu"]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    def ptx_of(self, source: str, target: str, folder: Path) -> str:
+        """The PTX that a source becomes for one target, which the toolkit's assembler accepts."""
+        arch = target.replace("sm_", "compute_")
+        done = self.run(source, "-ptx", "-gencode", f"arch={arch},code={arch}", "-o", "source.ptx", folder=folder)
+        assert done.returncode == 0, (done.stdout + done.stderr)[:4000]
+        ptxas = shutil.which("ptxas", path=str(Path(self._nvcc).parent)) or "ptxas"
+        # A compute target makes the assembler check everything and generate nothing.
+        done = subprocess.run([ptxas, f"-arch={arch}", "source.ptx"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, "\n".join(line for line in done.stderr.splitlines() if "Advisory" not in line)[:4000]
+        return (folder / "source.ptx").read_text(encoding="utf-8")
+
+
+def instructions_in(ptx: str, canonical: Iterable[str]) -> dict[str, list[str]]:
+    """For each kernel the instructions that share an opcode with one of the canonical spellings."""
+    opcodes = "|".join(sorted({re.escape(spelling.split(".")[0]) for spelling in canonical}))
+    pattern = re.compile(rf"(?<![\w.])(?:{opcodes})\.[\w.:]+")
+    bodies = re.split(r"\.entry (\w+)\(", ptx)[1:]
+    return {name: pattern.findall(body) for name, body in zip(bodies[::2], bodies[1::2], strict=True)}

@@ -1,0 +1,602 @@
+"""The generated C headers: they compile everywhere, they say what the model says, and the layouts cost no branch.
+
+Most tests load the headers as a shared library: with ``PTXMMA_FN`` defined as nothing every function is external, and a few
+lines of C sweep a function over its whole domain, so that a table comes back in one call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ptxmma import formula, requirements
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import c_headers, c_text, expressions
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.model import Cases, Layout, SharedMemory
+from ptxmma.operands import Operand
+
+Array = npt.NDArray[np.uint32]
+
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
+_OPEN = ["-DPTXMMA_FN=", "-DPTXMMA_HOST_FN="]
+_STANDARDS = [("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")]
+_DRIVERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
+
+_SWEEP = """
+#include "ptxmma/ptxmma.h"
+typedef uint32_t (*one)(uint32_t);
+typedef uint32_t (*two)(uint32_t, uint32_t);
+typedef uint32_t (*three)(uint32_t, uint32_t, uint32_t);
+void sweep1(one f, uint32_t n, uint32_t *out) {
+  for (uint32_t i = 0; i < n; i++) *out++ = f(i);
+}
+void sweep2(two f, uint32_t n, uint32_t m, uint32_t *out) {
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < m; j++) *out++ = f(i, j);
+}
+void sweep3(three f, uint32_t n, uint32_t m, uint32_t l, uint32_t *out) {
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < m; j++)
+      for (uint32_t k = 0; k < l; k++) *out++ = f(i, j, k);
+}
+uint32_t count(int what) {
+  return what == 0 ? PTXMMA_TYPE_COUNT : what == 1 ? PTXMMA_TARGET_COUNT : what == 2 ? PTXMMA_ISA_COUNT : PTXMMA_VARIANT_COUNT;
+}
+"""
+
+
+class Compilers:
+    """The C compilers of this machine."""
+
+    def __init__(self) -> None:
+        self.found = {language: [name for name in names if shutil.which(name)] for language, names in _DRIVERS.items()}
+
+    def run(self, compiler: str, *arguments: str | Path) -> None:
+        """Compile; a failure shows what the compiler said."""
+        done = subprocess.run([compiler, *map(str, arguments)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def compilers() -> Compilers:
+    found = Compilers()
+    if not found.found["c"] or not found.found["c++"]:
+        pytest.skip("no C and C++ compiler (gcc or clang) is installed")
+    return found
+
+
+def _write(catalog: Catalog, folder: Path) -> Path:
+    """The include directory with the headers of a catalog."""
+    for output in c_headers.emit(catalog):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "generated" / "include"
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write(catalog, tmp_path_factory.mktemp("headers"))
+
+
+class Library:
+    """The headers as a shared library."""
+
+    def __init__(self, path: Path) -> None:
+        self.c = ctypes.CDLL(str(path))
+
+    def table(self, name: str, *sizes: int) -> Array:
+        """The values of a function over ``range(sizes[0])`` times ``range(sizes[1])`` …"""
+        out = np.empty(sizes, dtype=np.uint32)
+        function = ctypes.cast(getattr(self.c, name), ctypes.c_void_p)
+        counts = map(ctypes.c_uint32, sizes)
+        getattr(self.c, f"sweep{len(sizes)}")(function, *counts, out.ctypes.data_as(ctypes.c_void_p))
+        return out
+
+    def call(self, name: str, *arguments: int, result: Any = ctypes.c_uint32) -> Any:
+        """The value of a function of ``uint32_t`` arguments."""
+        function = getattr(self.c, name)
+        function.restype = result
+        return function(*map(ctypes.c_uint32, arguments))
+
+
+@pytest.fixture(scope="module", params=["c", "c++"])
+def library(request: pytest.FixtureRequest, compilers: Compilers, include: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    language = request.param
+    folder = tmp_path_factory.mktemp("library")
+    source = folder / ("sweep.c" if language == "c" else "sweep.cpp")
+    text = _SWEEP if language == "c" else f'#include <stdint.h>\nextern "C" {{\n{_SWEEP}}}\n'
+    source.write_text(text, encoding="utf-8")
+    target = folder / "sweep.so"
+    compilers.run(compilers.found[language][0], "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
+    return Library(target)
+
+
+@pytest.fixture(scope="module")
+def users(catalog: Catalog) -> dict[str, list[tuple[Instruction, Operand]]]:
+    """For each layout the instructions and operands that have it; of many values of n the smallest and the largest."""
+    found: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
+    for instruction in catalog.all():
+        shape = instruction.variant.shape
+        if shape is not None and instruction.variant.facts["n"] in (shape.each_n()[0], shape.each_n()[-1]):
+            for form in instruction.forms:
+                for operand in form.operands:
+                    if operand.layout is not None:
+                        found[operand.layout.name].append((instruction, operand))
+    assert all(found.values())
+    return found
+
+
+def _kind(catalog: Catalog, kind: str) -> list[Layout]:
+    found = [layout for layout in catalog.database.layouts if layout.kind == kind]
+    assert found
+    return found
+
+
+def _grid(*sizes: int) -> tuple[Any, ...]:
+    return tuple(np.indices(sizes).astype(np.uint32))
+
+
+def _stem(layout: Layout) -> str:
+    return f"ptxmma_{layout.name}"
+
+
+# --- compiling --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("language", "standard"), _STANDARDS)
+def test_every_header_compiles_alone_and_with_all_others(
+    language: str, standard: str, compilers: Compilers, include: Path, tmp_path: Path
+) -> None:
+    headers = sorted(path.relative_to(include).as_posix() for path in include.rglob("*.h"))
+    assert len(headers) > 5
+    sources = []
+    for number, header in enumerate([*headers, " ".join(["ptxmma/ptxmma.h", *headers, *reversed(headers)])]):
+        source = tmp_path / f"{number}.{'c' if language == 'c' else 'cpp'}"
+        source.write_text("".join(f'#include "{name}"\n' for name in header.split()) + "int unused_file;\n", encoding="utf-8")
+        sources.append(source)
+    for compiler in compilers.found[language]:
+        compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
+
+
+@pytest.mark.nvcc
+def test_device_code_may_call_every_layout_function(nvcc: str, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+    calls = []
+    for header in sorted((include / "ptxmma").glob("*.h")):
+        for name, parameters in re.findall(r"^PTXMMA_FN uint32_t (\w+)\(\s*((?:uint32_t \w+(?:, )?)+)\)", header.read_text(), re.MULTILINE):
+            calls.append(f"  sum += {name}({', '.join(['x'] * parameters.count('uint32_t'))});\n")
+    assert len(calls) > 100
+    source = tmp_path / "device.cu"
+    body = "".join(calls) + "  sum += ptxmma_describe_type((ptxmma_type)x)->bits + ptxmma_describe_target((ptxmma_target)x)->number;\n"
+    source.write_text(
+        '#include "ptxmma/ptxmma.h"\n__global__ void kernel(uint32_t *out) {\n  uint32_t x = threadIdx.x, sum = 0;\n'
+        f"{body}  out[x] = sum;\n}}\n",
+        encoding="utf-8",
+    )
+    compilers.run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "x")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="knows the branches of x86-64 only")
+def test_every_function_compiles_without_a_branch(compilers: Compilers, include: Path, tmp_path: Path) -> None:
+    source = tmp_path / "all.c"
+    source.write_text('#include "ptxmma/ptxmma.h"\n', encoding="utf-8")
+    declared = set(
+        re.findall(r"^PTXMMA_(?:HOST_)?FN .*?\b(ptxmma_\w+)\(", "".join(p.read_text() for p in include.rglob("*.h")), re.MULTILINE)
+    )
+    for compiler in compilers.found["c"]:
+        assembly = tmp_path / f"{compiler}.s"
+        # Functions that compile alike must not become jumps to each other.
+        quiet = ["-fno-ipa-icf"] if compiler == "gcc" else []
+        compilers.run(compiler, "-O2", "-S", "-fcf-protection=none", *quiet, *_OPEN, "-I", include, source, "-o", assembly)
+        seen: set[str] = set()
+        name = ""
+        for line in assembly.read_text(encoding="utf-8").splitlines():
+            if label := re.match(r"(ptxmma_\w+):", line):
+                name = label[1]
+                seen.add(name)
+            assert not re.match(r"\s+(j[a-z]+|call\w*|loop\w*)\s", line), f"{compiler}: {name} has a branch: {line.strip()}"
+        assert seen == declared
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_fragments_agree_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
+    for layout in _kind(catalog, "fragment"):
+        stem = _stem(layout)
+        for operand in {id(operand): operand for _, operand in users[layout.name]}.values():
+            lane, i = _grid(layout.threads, operand.elements)
+            row, col = operand.coords(lane, i)
+            assert np.array_equal(library.table(f"{stem}_row", *lane.shape), row), stem
+            assert np.array_equal(library.table(f"{stem}_col", *lane.shape), np.broadcast_to(col, lane.shape)), stem
+            if operand.sparsity is not None:
+                first, last = operand.window(lane, i)
+                assert np.array_equal(library.table(f"{stem}_chunk", *lane.shape), operand.chunk(lane, i)), stem
+                assert np.array_equal(library.table(f"{stem}_window_first", *lane.shape), first), stem
+                assert np.array_equal(library.table(f"{stem}_window_last", *lane.shape), last), stem
+            place: tuple[int, ...] = (operand.rows, operand.cols)
+            if "computation" in layout.map.outputs:
+                assert np.array_equal(library.table(f"{stem}_computation", *lane.shape), operand.computation(lane, i)), stem
+                place = (*place, 1 << layout.map.outputs["computation"])
+            owner, element = operand.locate(*_grid(*place))
+            assert np.array_equal(library.table(f"{stem}_lane", *place), np.broadcast_to(owner, place)), stem
+            assert np.array_equal(library.table(f"{stem}_element", *place), np.broadcast_to(element, place)), stem
+
+
+def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+    """Registers and elements of every operand of every variant, as the compiler works the macros out."""
+    lines: dict[str, None] = {}
+    header = (include / "ptxmma" / "ptxmma.h").parent
+    macros = "".join(path.read_text(encoding="utf-8") for path in header.glob("*.h"))
+    of_n = set(re.findall(r"#define (\w+)\(n\)", macros))
+    for instruction in catalog.all():
+        for form in instruction.forms:
+            for operand in form.operands:
+                if operand.layout is None or operand.layout.kind != "fragment":
+                    continue
+                stem = c_text.macro(f"ptxmma_{operand.layout.name}")
+                sizes = {"ROWS": operand.rows, "COLS": operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
+                for name, value in sizes.items():
+                    call = f"{stem}_{name}" + (f"({instruction.variant.facts['n']})" if f"{stem}_{name}" in of_n else "")
+                    lines[f'_Static_assert({call} == {value}, "{call}");'] = None
+    assert len(lines) > 100
+    source = tmp_path / "sizes.c"
+    source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
+    compilers.run(compilers.found["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+
+
+def test_metadata_agrees_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
+    for layout in _kind(catalog, "metadata"):
+        stem = _stem(layout)
+        metadata = users[layout.name][0][0].metadata
+        size = (metadata.rows, metadata.chunks, metadata.selectors)
+        lane, bit, width = metadata.locate(*_grid(*size))
+        assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(lane, size)), stem
+        assert np.array_equal(library.table(f"{stem}_bit", *size[:2]), np.broadcast_to(bit, size)[:, :, 0]), stem
+        held = (layout.threads, 32)
+        back = {name: library.table(f"{stem}_{name}", *held) for name in ("row", "chunk", "selector")}
+        for thread, selector in itertools.product(range(layout.threads), range(metadata.selectors)):
+            ours = [
+                (int(back["row"][thread, low]), int(back["chunk"][thread, low]), low)
+                for low in range(0, 32, width)
+                if back["selector"][thread, low] == selector
+            ]
+            assert ours == metadata.fields(thread, selector), stem
+
+
+def test_fields_go_into_a_register_and_come_out(
+    catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]
+) -> None:
+    for layout in _kind(catalog, "metadata"):
+        stem, width = _stem(layout), users[layout.name][0][0].metadata.width
+        word = 0xFFFFFFFF
+        fields = {bit: (5 * bit // width + 3) % (1 << width) for bit in range(0, 32, width)}
+        for bit, field in fields.items():
+            word = library.call(f"{stem}_insert", word, bit, field)
+        assert word == sum(field << bit for bit, field in fields.items()), stem
+        assert {bit: library.call(f"{stem}_extract", word, bit) for bit in fields} == fields, stem
+
+
+def test_legal_fields_agree_with_the_spec(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+    lines: dict[str, None] = {}
+    for instruction in catalog.all():
+        if not instruction.sparse:
+            continue
+        pattern = instruction.metadata.granularity
+        stem = c_text.macro(f"ptxmma_{instruction.family}_{pattern.name}_{instruction.qualifiers['atype']}")
+        for name, legal in (("LEGAL", pattern.legal), ("LEGAL_ORDERED", pattern.ordered or pattern.legal)):
+            for value in range(1 << instruction.metadata.width):
+                expected = int(f"0b{value:0{instruction.metadata.width}b}" in legal)
+                lines[f'_Static_assert((({stem}_{name} >> {value}) & 1) == {expected}, "{stem} {value}");'] = None
+    assert len(lines) > 100
+    source = tmp_path / "legal.c"
+    source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
+    compilers.run(compilers.found["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+
+
+def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library) -> None:
+    for family in {entry.family for entry in catalog.database.spec.instructions if entry.sparse}:
+        name = f"ptxmma_{c_text.identifier(family)}_legal"
+        assert [library.call(name, 0b1010, field) for field in range(5)] == [0, 1, 0, 1, 0]
+
+
+def test_scale_factors_agree_with_the_formulas(catalog: Catalog, library: Library) -> None:
+    for layout in _kind(catalog, "scale"):
+        stem, entry = _stem(layout), catalog.database.spec.scales[layout.entry]
+        line = "row" if entry.operand == "a" else "col"
+        for row, block, byte_id, thread_id in itertools.product(range(layout.rows), range(entry.blocks), entry.byte_ids, entry.thread_ids):
+            known: dict[str, formula.Value] = {"row": row, "block": block, "byte_id": byte_id, "thread_id": thread_id}
+            lane, byte = _value(entry.lane, known), _value(entry.byte, known)
+            assert library.call(f"{stem}_lane", row, thread_id) == lane, stem
+            assert library.call(f"{stem}_byte", block, byte_id) == byte, stem
+            back = {name: library.call(f"{stem}_{name}", lane, byte) for name in (line, "block", "byte_id", "thread_id")}
+            assert list(back.values()) == list(known.values()), stem
+
+
+def _value(cases: Cases, known: dict[str, formula.Value]) -> int:
+    parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in cases]
+    return formula.evaluate_cases(parsed, known, 1)[0]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------------
+
+_U8, _U16, _U64, _TEXT, _ENUM = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int
+
+
+def _rows(library: Library, function: str, count: int, *types: Any) -> list[list[Any]]:
+    """The rows that a describing function returns for 0, 1 …"""
+    structure: Any = type("Row", (ctypes.Structure,), {"_fields_": [(f"f{number}", kind) for number, kind in enumerate(types)]})
+    rows = [library.call(function, index, result=ctypes.POINTER(structure)).contents for index in range(count)]
+    values = [[getattr(row, name) for name, *_ in structure._fields_] for row in rows]
+    return [[value.decode() if isinstance(value, bytes) else value for value in row] for row in values]
+
+
+def _ptx(version: str) -> int:
+    major, minor = map(int, version.split("."))
+    return 100 * major + minor
+
+
+def _counts(library: Library) -> list[int]:
+    return [library.call("count", what) for what in range(4)]
+
+
+def test_the_table_of_types_is_the_spec(catalog: Catalog, library: Library) -> None:
+    elements = catalog.database.spec.types.elements
+    forms = ["", *dict.fromkeys(entry.form for entry in elements)]
+    rows = _rows(library, "ptxmma_describe_type", _counts(library)[0], _TEXT, _ENUM, *[_U16] * 4, *[_U8] * 3)
+    assert rows[0] == ["", 0, 0, 0, 0, 0, 0, 0, 0]
+    assert rows[1:] == [
+        [entry.name, forms.index(entry.form), entry.bits, entry.exponent, entry.mantissa, entry.bias, entry.sign, entry.infinity, entry.nan]
+        for entry in elements
+    ]
+
+
+def test_narrow_elements_sit_in_their_containers(catalog: Catalog, library: Library) -> None:
+    types = catalog.database.spec.types
+    bits = {entry.name: entry.bits for entry in types.elements}
+    names = [(entry, name) for entry in types.containers for name in entry.elements]
+    assert names
+    for entry, name in names:
+        for value in range(1 << bits[name]):
+            container = library.call(f"ptxmma_pack_{name}_b{entry.bits}", value)
+            assert container == value << entry.shift
+            assert container < 1 << entry.bits
+            assert library.call(f"ptxmma_unpack_{name}_b{entry.bits}", container) == value
+
+
+def test_the_tables_of_targets_and_versions_are_the_spec(catalog: Catalog, library: Library) -> None:
+    spec = catalog.database.spec
+    targets = requirements.targets_of(spec.targets)
+    rows = _rows(library, "ptxmma_describe_target", _counts(library)[1], _TEXT, _TEXT, _U16, _U16, _U64)
+    names = [target.name for target in spec.targets]
+    assert [row[:4] for row in rows] == [[target.name, target.suffix, target.number, _ptx(target.ptx)] for target in spec.targets]
+    for name, row in zip(names, rows, strict=True):
+        assert {other for place, other in enumerate(names) if row[4] >> place & 1} == targets.features(name)
+    versions = _rows(library, "ptxmma_describe_isa_version", _counts(library)[2], _TEXT, _U16)
+    assert versions == [[entry.cuda, _ptx(entry.version)] for entry in spec.isa_versions]
+
+
+def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Library) -> None:
+    types = ["", *(entry.name for entry in catalog.database.spec.types.elements)]
+    count = _counts(library)[3]
+    rows = _rows(library, "ptxmma_describe_variant", count, *[_TEXT] * 3, *[_ENUM] * 5, *[_U16] * 5, _U64)
+    expected = {}
+    for instruction in catalog.all():
+        facts = instruction.variant.facts
+        kinds = [types.index(str(facts.get(name, ""))) for name in ("dtype", "atype", "btype", "ctype", "stype")]
+        shape = instruction.shape or (0, 0, 0)
+        first = _ptx(requirements.floor(instruction.variant))
+        expected[instruction.identifier] = [instruction.canonical, instruction.family, *kinds, *shape, instruction.documented, first]
+    assert {row[0]: row[1:-1] for row in rows} == expected
+    assert len(rows) == len(expected)
+
+    names = [target.name for target in catalog.database.spec.targets]
+    accepted = library.table("ptxmma_variant_ptx", count, len(names))
+    known = {instruction.identifier: instruction for instruction in catalog.all()}
+    for row, versions in zip(rows, accepted, strict=True):
+        assert {name: int(ptx) for name, ptx in zip(names, versions, strict=True) if ptx} == {
+            name: _ptx(version) for name, version in known[row[0]].accepted_by().items()
+        }
+
+
+def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, include: Path) -> None:
+    version = catalog.database.spec.version
+    assert f'#define PTXMMA_SPEC_VERSION "{version}"\n' in (include / "ptxmma" / "config.h").read_text(encoding="utf-8")
+
+
+# --- shared memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def memory(catalog: Catalog) -> SharedMemory:
+    found = catalog.database.spec.shared_memory
+    assert found is not None
+    return found
+
+
+def _cute(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The ``(size, stride)`` pairs of both modes of a layout such as ``((8,2),(4,4)):((4,32),(1,64))``."""
+    sizes, strides = ([list(map(int, mode.split(","))) for mode in re.findall(r"\(([\d,]+)\)", part)] for part in text.split(":"))
+    first, second = (list(zip(size, stride, strict=True)) for size, stride in zip(sizes, strides, strict=True))
+    return first, second
+
+
+def _positions(mode: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """The offsets along one mode, its first part running fastest."""
+    for digits in itertools.product(*(range(size) for size, _ in reversed(mode))):
+        yield sum(digit * stride for digit, (_, stride) in zip(reversed(digits), mode, strict=True))
+
+
+def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, library: Library) -> None:
+    """Figures 166 to 170: the exact layout, and how the offsets are encoded."""
+    bits = {entry.name: entry.bits for entry in catalog.database.spec.types.elements}
+    assert memory.examples
+    for example in memory.examples:
+        width = bits[example.type]
+        lbo, sbo = example.lbo * width // 8, example.sbo * width // 8
+        function = f"ptxmma_offset_{example.majorness}_{example.swizzle}".lower()
+        along_x, along_k = (list(_positions(mode)) for mode in _cute(example.cute))
+        if not example.lbo:
+            # Beyond the swizzle's span the figure gives several elements one address (erratum "figure-167").
+            assert len({a + b for a in along_x for b in along_k}) < len(along_x) * len(along_k)
+            span = next(mode.bytes for mode in memory.swizzles if mode.name == example.swizzle)
+            del along_k[span * 8 // width :]
+        for x, k in itertools.product(range(len(along_x)), range(len(along_k))):
+            assert library.call(function, x, k, width, lbo, sbo) == (along_x[x] + along_k[k]) * width // 8, (example.name, x, k)
+        encoded = _encode(memory, library, leading_byte_offset=lbo, stride_byte_offset=sbo)
+        fields = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in memory.descriptor}
+        assert fields["stride_byte_offset"] == example.sbo_encoding, example.name
+        # Without a leading dimension the manual writes 1 by convention.
+        assert fields["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
+
+
+def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library) -> None:
+    for mode in memory.swizzles:
+        bits, base, shift = map(int, re.findall(r"\d+", mode.cute))
+        for address in range(0, 2 * mode.pattern, 16):
+            expected = address ^ (address >> shift & ((1 << bits) - 1) << base)
+            assert library.call("ptxmma_swizzle_address", mode.encoding, address + 5, 0) == expected + 5, mode.name
+
+
+def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library) -> None:
+    """A pattern that starts off its grid is swizzled as one that starts on it."""
+    for mode in memory.swizzles:
+        for start in range(0, 2048, 128):
+            offset = library.call("ptxmma_base_offset", mode.encoding, start)
+            assert offset == (start // 128 % 8 if start % mode.pattern else 0), mode.name
+            for address in range(0, mode.pattern, 16):
+                moved = library.call("ptxmma_swizzle_address", mode.encoding, start + address, offset)
+                assert (moved ^ start + address) == (library.call("ptxmma_swizzle_address", mode.encoding, address, 0) ^ address), mode.name
+
+
+def _descriptor(memory: SharedMemory) -> Any:
+    fields = [(entry.name, ctypes.c_uint32 if entry.width + entry.shift <= 32 else ctypes.c_uint64) for entry in memory.descriptor]
+    return type("Descriptor", (ctypes.Structure,), {"_fields_": fields})
+
+
+def _encode(memory: SharedMemory, library: Library, **values: int) -> int:
+    function = library.c.ptxmma_descriptor_encode
+    function.restype, function.argtypes = ctypes.c_uint64, [structure := _descriptor(memory)]
+    return int(function(structure(**values)))
+
+
+def test_descriptors_round_trip(memory: SharedMemory, library: Library) -> None:
+    decode = library.c.ptxmma_descriptor_decode
+    decode.restype, decode.argtypes = _descriptor(memory), [ctypes.c_uint64]
+    for entry in memory.descriptor:
+        for stored in (0, 1, 5 % (1 << entry.width), (1 << entry.width) - 1):
+            encoded = _encode(memory, library, **{entry.name: stored << entry.shift})
+            assert encoded == stored << entry.low, entry.name
+            decoded = decode(encoded)
+            assert {other.name: getattr(decoded, other.name) for other in memory.descriptor} == {
+                other.name: stored << entry.shift if other is entry else 0 for other in memory.descriptor
+            }
+    everything = {entry.name: ((1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
+    decoded = decode(_encode(memory, library, **everything))
+    assert {name: getattr(decoded, name) for name in everything} == everything
+
+
+def test_values_too_large_for_a_field_leave_its_neighbours_alone(memory: SharedMemory, library: Library) -> None:
+    for entry in memory.descriptor:
+        size = 32 if entry.width + entry.shift <= 32 else 64
+        encoded = _encode(memory, library, **{entry.name: (1 << size) - 1})
+        assert encoded == ((1 << entry.width) - 1) << entry.low, entry.name
+
+
+# --- other specs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_made_up_family_needs_no_more_than_its_spec(root: Path, compilers: Compilers, tmp_path: Path) -> None:
+    """Without sparsity, block scaling and shared memory: there are no headers for them, and what remains compiles."""
+    catalog = pipeline.read(root / "tests" / "toy")
+    include = _write(catalog, tmp_path)
+    families = {c_text.identifier(entry.family) for entry in catalog.database.spec.instructions}
+    names = {path.name for path in (include / "ptxmma").glob("*.h")}
+    assert names == {"config.h", "types.h", "targets.h", "variants.h", "ptxmma.h"} | {f"{name}.h" for name in families}
+    for language, standard in _STANDARDS:
+        source = tmp_path / f"toy.{'c' if language == 'c' else 'cpp'}"
+        source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
+        compilers.run(compilers.found[language][0], f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
+
+
+_HOSTILE = 'x */ injected; /* " \\ ??/ \n#error injected\u202e \u00e9 */ " injected; //'
+
+
+def _poisoned(value: Any) -> Any:
+    """A structure in which every sentence of the spec is hostile."""
+    if isinstance(value, tuple):
+        return tuple(map(_poisoned, value))
+    if not isinstance(value, msgspec.Struct):
+        return value
+    poison = {"title", "text", "source", "document", "contributors", "cute", "lbo", "sbo", "note"}
+    changed = {
+        name: _HOSTILE if name in poison and isinstance(part, str) else _poisoned(part)
+        for name in value.__struct_fields__
+        if isinstance(part := getattr(value, name), (str, tuple, msgspec.Struct))
+    }
+    return msgspec.structs.replace(value, **changed)
+
+
+def test_no_text_of_the_spec_becomes_code(catalog: Catalog, compilers: Compilers, tmp_path: Path) -> None:
+    poisoned = Catalog(msgspec.structs.replace(catalog.database, spec=_poisoned(catalog.database.spec)))
+    include = _write(poisoned, tmp_path)
+    source = tmp_path / "all.c"
+    source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
+    for standard in ("c99", "c11"):
+        compilers.run(compilers.found["c"][0], f"-std={standard}", *_WARNINGS, "-Dinjected=}}}", "-fsyntax-only", "-I", include, source)
+
+
+_FORMULAS = [
+    "x // 3 * y + x % 3",
+    "x ^ (y << 2) & 6 | 1",
+    "8 + -x",
+    "x < 4",
+    "(x < 4) * y",
+    "1 <= x < 4 != y",
+    "not x",
+    "x and not y",
+    "x > 5 or y and x == 2",
+]
+
+
+def test_formulas_mean_in_c_what_they_mean_in_the_spec(compilers: Compilers, tmp_path: Path) -> None:
+    source, target = tmp_path / "formulas.c", tmp_path / "formulas.so"
+    functions = [f"uint32_t f{n}(uint32_t x, uint32_t y) {{ return {expressions.to_c(text)}; }}" for n, text in enumerate(_FORMULAS)]
+    source.write_text("\n".join(["#include <stdint.h>", *functions, ""]), encoding="utf-8")
+    compilers.run(compilers.found["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
+    library = ctypes.CDLL(str(target))
+    for number, text in enumerate(_FORMULAS):
+        for x, y in itertools.product(range(8), range(8)):
+            ours = getattr(library, f"f{number}")(x, y)
+            assert ours == formula.evaluate(formula.parse(text), {"x": x, "y": y}), (text, x, y)
+
+
+@pytest.mark.parametrize("text", ["a */ b", "a **/ b /* c", "/*/", "*/*/", "*\u200b/", "two\nlines\r"])
+def test_a_comment_cannot_be_left(text: str) -> None:
+    shown = c_text.comment(text)
+    assert "*/" not in shown
+    assert "/*" not in shown
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize("text", ['"', "\\", "??/", "\n", "\x00", "\u00e9", "\\x41", "%d"])
+def test_a_string_holds_its_text_and_nothing_else(text: str, compilers: Compilers, tmp_path: Path) -> None:
+    source = tmp_path / "text.c"
+    source.write_text(f"const char text[] = {c_text.string(text)};\n", encoding="utf-8")
+    target = tmp_path / "text.so"
+    compilers.run(compilers.found["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
+    wanted = text.encode("utf-8") + b"\0"
+    assert bytes((ctypes.c_char * len(wanted)).in_dll(ctypes.CDLL(str(target)), "text")) == wanted

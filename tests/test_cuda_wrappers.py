@@ -1,0 +1,45 @@
+"""Every CUDA wrapper, compiled for every architecture that it claims and the installed toolkit knows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
+from ptxmma import paths
+from ptxmma.instructions import Catalog
+from ptxmma.requirements import version_key
+
+pytestmark = pytest.mark.nvcc
+
+
+def _targets() -> list[str]:
+    """The targets of the spec whose chips the installed toolkit knows."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return []
+    known = set(subprocess.run([nvcc, "--list-gpu-code"], check=True, capture_output=True, text=True).stdout.split())
+    spec = yaml.safe_load((paths.SPEC / "targets.yaml").read_text(encoding="utf-8"))
+    return [entry["name"] for entry in spec["targets"] if entry["name"].rstrip("af") in known]
+
+
+@pytest.fixture(scope="module")
+def compiler(nvcc: str, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Nvcc:
+    return Nvcc(nvcc, catalog, write_headers(catalog, tmp_path_factory.mktemp("headers")))
+
+
+@pytest.mark.parametrize("target", _targets() or [pytest.param("", marks=pytest.mark.skip(reason="nvcc is not installed"))])
+def test_every_wrapper_makes_its_canonical_instruction(compiler: Nvcc, catalog: Catalog, target: str, tmp_path: Path) -> None:
+    kernels = Kernels("ptxmma/ptxmma.cuh")
+    for instruction in catalog.all():
+        first = instruction.accepted_by().get(target)
+        if first is not None and version_key(first) <= version_key(compiler.ptx):
+            for call in calls(catalog, instruction):
+                kernels.add(call.of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
+    assert kernels.expected
+    ptx = compiler.ptx_of(kernels.source, target, tmp_path)
+    assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected

@@ -1,0 +1,259 @@
+"""The JSON, its schema and the SQL hold what the model holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from ptxmma.bitmap import BitMap
+from ptxmma.generator import pipeline, sqlite
+from ptxmma.generator.emit import database, sql_rows
+from ptxmma.instructions import Catalog, instruction
+from ptxmma.model import Database
+from ptxmma.requirements import Targets
+
+_TOY = Path(__file__).parent / "toy"
+
+
+def _texts(catalog: Catalog) -> dict[str, str]:
+    return {Path(output.path).name: output.text for output in database.emit(catalog)}
+
+
+@pytest.fixture(scope="module")
+def texts(catalog: Catalog) -> dict[str, str]:
+    return _texts(catalog)
+
+
+@pytest.fixture(scope="module")
+def sql(texts: dict[str, str]) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.executescript(texts["ptxmma.sql"])
+        yield connection
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_json_holds_the_database(catalog: Catalog, texts: dict[str, str]) -> None:
+    read = msgspec.json.decode(texts["ptxmma.json"].encode(), type=Database)
+    assert "Do not edit" in read.generated
+    assert msgspec.structs.replace(read, generated="") == catalog.database
+
+
+def test_the_library_answers_from_the_json(catalog: Catalog, texts: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "ptxmma.json"
+    path.write_text(texts["ptxmma.json"], encoding="utf-8")
+    for ours in list(catalog.all())[::50]:
+        theirs = instruction(ours.canonical, database=path)
+        assert theirs.accepted_by() == ours.accepted_by()
+        assert theirs.forms == ours.forms
+
+
+def test_the_json_is_what_its_schema_says(texts: dict[str, str]) -> None:
+    schema = json.loads(texts["ptxmma.schema.json"])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    data = json.loads(texts["ptxmma.json"])
+    validator.validate(data)
+    data["spec"]["targets"][0]["colour"] = "green"
+    with pytest.raises(jsonschema.ValidationError, match="colour"):
+        validator.validate(data)
+
+
+def test_an_entry_of_the_json_is_a_line(catalog: Catalog, texts: dict[str, str]) -> None:
+    """So that a change of the spec shows as a change of few lines."""
+    lines = texts["ptxmma.json"].splitlines()
+    assert max(map(len, lines)) < 800
+    for layout in catalog.database.layouts:
+        assert sum(f'"name":"{layout.name}"' in line for line in lines) == 1
+
+
+# --- SQL --------------------------------------------------------------------------------------------------------------------
+
+
+def test_foreign_keys_hold(sql: sqlite3.Connection) -> None:
+    assert sql.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert sql.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_no_table_is_empty(sql: sqlite3.Connection) -> None:
+    for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        assert sql.execute(f"SELECT count(*) FROM {table}").fetchone() > (0,), table
+
+
+def test_the_view_has_a_row_for_each_variant_and_target(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    expected = {(ins.identifier, target): ptx for ins in catalog.all() for target, ptx in ins.accepted_by().items()}
+    rows = sql.execute("SELECT identifier, target, ptx FROM variant_targets").fetchall()
+    assert len(rows) == len(expected)
+    assert {(identifier, target): ptx for identifier, target, ptx in rows} == expected
+
+
+def test_variants_and_qualifiers(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    sql.row_factory = sqlite3.Row
+    rows = {row["canonical"]: dict(row) for row in sql.execute("SELECT * FROM variant_targets")}
+    sql.row_factory = None
+    for ins in catalog.all():
+        row = rows[ins.canonical]
+        assert row["documented"] == ins.documented
+        assert (row["m"], row["n"], row["k"]) == (ins.shape or (None, None, None))
+        for name, value in ins.qualifiers.items():
+            assert (row[name] or "") == value
+
+
+def test_operands(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    query = """
+        SELECT o.identifier, o.name, o.elements, o.registers, layouts.name, granularities.name,
+          (SELECT group_concat(register_type) FROM operand_registers WHERE operand = o.id ORDER BY position)
+        FROM variant_operands AS o
+          LEFT JOIN layouts ON layouts.id = o.layout
+          LEFT JOIN granularities ON granularities.id = o.granularity
+    """
+    expected = Counter(
+        (
+            ins.identifier,
+            operand.name,
+            operand.elements,
+            operand.registers,
+            operand.layout.name if operand.layout else None,
+            operand.sparsity.name if operand.sparsity else None,
+            ",".join(operand.register_types) or None,
+        )
+        for ins in catalog.all()
+        for form in ins.forms
+        for operand in form.operands
+    )
+    assert Counter(sql.execute(query)) == expected
+
+
+def test_immediates(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    query = """
+        SELECT first, last FROM variant_operands JOIN operand_immediates ON operand = id
+        WHERE identifier = ? AND name = ? ORDER BY first
+    """
+    for ins in list(catalog.all())[::20]:
+        for operand in {operand.name: operand for form in ins.forms for operand in form.operands}.values():
+            spans = sorted(set(sql.execute(query, (ins.identifier, operand.name))))
+            legal = operand.immediates or ()
+            assert sum(last - first + 1 for first, last in spans) == len(legal)
+            assert all(first in legal and last in legal for first, last in spans)
+
+
+def test_layouts(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    query = "SELECT input, bit, output, output_bit FROM layout_bits JOIN layouts ON layouts.id = layout WHERE name = ? ORDER BY input, bit"
+    for layout in catalog.database.layouts:
+        bits: dict[str, list[tuple[str, int]]] = {name: [] for name in layout.map.inputs}
+        for name, _, output, place in sql.execute(query, (layout.name,)):
+            bits[name].append((output, place))
+        assert BitMap(layout.map.inputs, layout.map.outputs, {name: tuple(places) for name, places in bits.items()}) == layout.map
+
+
+def test_rules(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    """Those of each variant, with the conditions already decided."""
+    query = """
+        SELECT identifier, {entry}.source, {entry}.ptx
+        FROM variants JOIN variant_{entry} ON variant = variants.id JOIN {entry} ON {entry}.id = {column}
+    """
+    seen = Counter(sql.execute(query.format(entry="requirements", column="requirement")))
+    assert seen == Counter((ins.identifier, rule.source, rule.ptx or None) for ins in catalog.all() for rule in ins.requirements())
+    seen = Counter(sql.execute(query.format(entry="observations", column="observation")))
+    assert seen == Counter((ins.identifier, rule.source, rule.ptx or None) for ins in catalog.all() for rule in ins.observed())
+    assert set(sql.execute("SELECT DISTINCT topic FROM statements JOIN variant_statements ON statement = id")) >= {
+        ("undefined",),
+        ("uniform",),
+    }
+
+
+def test_target_features(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    targets = Targets(catalog.database.spec.targets)
+    expected = {(name, feature) for name in targets.by_name for feature in targets.features(name)}
+    assert set(sql.execute("SELECT target, feature FROM target_features")) == expected
+
+
+def test_a_made_up_family() -> None:
+    catalog = pipeline.read(_TOY)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_texts(catalog)["ptxmma.sql"])
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        rows = connection.execute("SELECT mood, target, ptx FROM variant_targets WHERE mood = 'sad'").fetchall()
+    assert rows == [("sad", "sm_90", "7.8")]
+
+
+def test_text_of_a_spec_cannot_become_sql(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(_TOY, tmp_path / "toy"))
+    path = spec / "instructions" / "toy.yaml"
+    title = "'); DROP TABLE variants; --"
+    path.write_text(path.read_text(encoding="utf-8").replace("A toy multiply-accumulate", title), encoding="utf-8")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_texts(pipeline.read(spec))["ptxmma.sql"])
+        assert connection.execute("SELECT title FROM instructions").fetchall() == [(title,)]
+        assert connection.execute("SELECT count(*) FROM variants").fetchone() == (3,)
+    assert sql_rows.name('a"b') == '"a""b"'
+
+
+def test_the_command_line_of_sqlite_reads_the_script(texts: dict[str, str], tmp_path: Path) -> None:
+    command = shutil.which("sqlite3")
+    if command is None:
+        pytest.skip("sqlite3 is not installed")
+    ask = texts["ptxmma.sql"] + "SELECT count(*) FROM spec;\n"
+    done = subprocess.run([command], input=ask, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
+
+
+def test_the_sqlite_file_follows_its_script(tmp_path: Path) -> None:
+    script = tmp_path / sqlite.SCRIPT
+    target = script.with_suffix(".sqlite")
+    sqlite.refresh(tmp_path)
+    assert list(tmp_path.iterdir()) == [], "no script, no file"
+    script.parent.mkdir(parents=True)
+
+    def write(text: str, time: int) -> None:
+        script.write_text(text, encoding="utf-8")
+        os.utime(script, (time, time))
+        sqlite.refresh(tmp_path)
+
+    def answer() -> object:
+        with closing(sqlite3.connect(target)) as connection:
+            return connection.execute("SELECT a FROM t").fetchone()
+
+    write("CREATE TABLE t (a); INSERT INTO t VALUES (1);", 1000)
+    assert answer() == (1,)
+    os.utime(target, (2000, 2000))
+    write("CREATE TABLE t (a); INSERT INTO t VALUES (2);", 1500)
+    assert answer() == (1,), "a newer file is left alone"
+    write("CREATE TABLE t (a); INSERT INTO t VALUES (3);", 3000)
+    assert answer() == (3,)
+    with pytest.raises(sqlite3.Error):
+        write("CREATE TABLE t (a); INSERT INTO nowhere VALUES (4);", 4_000_000_000)
+    assert answer() == (3,), "a script that fails leaves the file as it was"
+    assert sorted(path.name for path in script.parent.iterdir()) == ["ptxmma.sql", "ptxmma.sqlite"]
+
+
+_DIGEST = """
+import hashlib, sys
+from ptxmma import paths
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import emit
+outputs = sorted(emit(pipeline.read(paths.SPEC), ["database", "python_layouts", "cmake"]))
+print(hashlib.sha256(repr(outputs).encode()).hexdigest())
+"""
+
+
+def test_the_bytes_depend_on_nothing_but_the_spec() -> None:
+    digests = set()
+    for seed in ("0", "1"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        digests.add(subprocess.run([sys.executable, "-c", _DIGEST], env=environment, check=True, capture_output=True).stdout)
+    assert len(digests) == 1

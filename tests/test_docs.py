@@ -1,0 +1,460 @@
+"""The reference: pictures show what the layouts say, pages say what the spec says, the site builds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import docutils.nodes
+import pytest
+from docutils.core import publish_doctree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptxmma import formula, layouts
+from ptxmma.bitmap import domain
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import Output, docs, mathematics, rest
+from ptxmma.generator.emit.boxes import boxes
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.model import Layout
+from ptxmma.operands import Operand
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_MOST_BYTES = 5_000_000
+
+Cells = dict[tuple[str, str, str], tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def outputs(catalog: Catalog) -> dict[str, str]:
+    """Every page and picture by its path below docs/reference."""
+    return {output.path.removeprefix("docs/reference/"): output.text for output in docs.emit(catalog)}
+
+
+@pytest.fixture(scope="module")
+def operands(catalog: Catalog) -> dict[str, tuple[Operand, Instruction]]:
+    """For each layout an operand that has it, and its instruction."""
+    found: dict[str, tuple[Operand, Instruction]] = {}
+    for instruction in catalog.all():
+        for form in instruction.forms:
+            for operand in form.operands:
+                if operand.layout is not None:
+                    found.setdefault(operand.layout.name, (operand, instruction))
+    return found
+
+
+@pytest.fixture(scope="module")
+def shown(outputs: dict[str, str]) -> dict[str, str]:
+    """The picture of each layout, by the sections that name it; every such section has a formula."""
+    found: dict[str, str] = {}
+    for path, text in outputs.items():
+        for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]:
+            picture = re.search(r"figure:: \.\./(pictures/\S+\.svg)", section)
+            assert picture is not None, path
+            assert re.search(r"\.\. math::\n\n +\\mathrm", section), (path, section[:200])
+            for name in re.findall(r"``([a-z0-9_N]+)``", section.partition("In generated code: ")[2].partition("\n\n")[0]):
+                assert found.setdefault(name, picture[1]) == picture[1]
+    return found
+
+
+def read_picture(text: str) -> Cells:
+    """``(head, row, column) -> (first line, second line)`` of every cell of a picture, by where things stand in it."""
+    root = ET.fromstring(text)
+    texts = {element.get("id"): element for element in root.iter(f"{_SVG}text") if element.get("id")}
+    cells: Cells = {}
+    for panel in root.findall(f"{_SVG}g"):
+        heads = [element.text or "" for element in panel.findall(f"{_SVG}text") if element.get("class") == "p"]
+        groups = panel.findall(f"{_SVG}g")
+        cols = {element.get("x"): element.text or "" for element in groups[0].findall(f".//{_SVG}tspan")}
+        rows = [element.text or "" for element in groups[1].findall(f"{_SVG}text")]
+        lines = []
+        for group, baseline in ((groups[3], 12), (groups[4], 22)):
+            lines.append({})
+            for element in group:
+                target = texts[(element.get("href") or "").removeprefix("#")] if element.tag == f"{_SVG}use" else element
+                y = int(target.get("y") or 0) + (int(element.get("y") or 0) if target is not element else 0)
+                assert (y - baseline) % 26 == 0
+                for part in target:
+                    key = (heads[0] if heads else "", rows[(y - baseline) // 26], cols[part.get("x")])
+                    assert key not in lines[-1], f"two labels in one cell: {key}"
+                    lines[-1][key] = part.text or ""
+        assert lines[0].keys() == lines[1].keys()
+        for key in lines[0]:
+            assert key not in cells, f"shown twice: {key}"
+            cells[key] = (lines[0][key], lines[1][key])
+    return cells
+
+
+def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str]) -> None:
+    assert shown.keys() == catalog.database.layout.keys()
+    assert set(shown.values()) <= outputs.keys()
+
+
+def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None:
+    pictures = Counter(text for path, text in outputs.items() if path.endswith(".svg"))
+    assert not [text[:300] for text, count in pictures.items() if count > 1]
+
+
+def test_pictures_show_the_fragments(
+    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
+) -> None:
+    checked = 0
+    for name, picture in shown.items():
+        operand, _ = operands[name]
+        layout = operand.layout
+        assert layout is not None
+        if layout.kind != "fragment":
+            continue
+        cells = read_picture(outputs[picture])
+        columns = {col for _, _, col in cells}
+        width = layout.cols if "⋯" not in outputs[picture] else len(columns)
+        expected: Cells = {}
+        per_register = operand.elements_per_register
+        merged = layout.rows * width * (1 << layout.map.outputs.get("computation", 0)) > 2048
+        letter = layout.operands[0]
+        warps = layout.threads // 32
+        for lane in range(layout.threads):
+            for i in range(0, 1 << layout.map.inputs["i"], per_register if merged else 1):
+                place = layout.map.apply({"lane": lane, "i": i})
+                row, col = place["row"], place["col"]
+                if col >= width:
+                    continue
+                head = f"computation {place['computation']}" if "computation" in place else f"warp {lane // 32}" if warps > 1 else ""
+                if merged:
+                    end = layout.map.apply({"lane": lane, "i": i + per_register - 1})
+                    shown_row = f"{row}" if end["row"] == row else f"{row}–{end['row']}"
+                    shown_col = f"{col}" if end["col"] == col else f"{col}–{end['col']}"
+                    expected[head, shown_row, shown_col] = (
+                        f"T{lane}",
+                        f"r{i // per_register}: {letter}{i}–{letter}{i + per_register - 1}",
+                    )
+                else:
+                    label = f"{letter}{i}" if per_register == 1 else f"r{i // per_register} {letter}{i}"
+                    expected[head, str(row), str(col)] = (f"T{lane}", label)
+        assert cells == expected, name
+        if width < layout.cols:
+            check_continuation(layout, outputs[picture], width)
+        checked += 1
+    assert checked > 90
+
+
+def check_continuation(layout: Layout, picture: str, width: int) -> None:
+    """What a picture of the first columns says of the others."""
+    said = re.search(r"(\d+) columns further on the same thread has the element numbered (\d+) higher", picture)
+    assert said is not None
+    period, step = int(said[1]), int(said[2])
+    assert period <= width
+    for lane in range(layout.threads):
+        for i in range((1 << layout.map.inputs["i"]) - step):
+            here, there = (layout.map.apply({"lane": lane, "i": element}) for element in (i, i + step))
+            assert there == here | {"col": here["col"] + period}
+
+
+def test_brackets_show_the_windows_of_a_sparse_a(
+    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
+) -> None:
+    sparse = {name: operand for name, (operand, _) in operands.items() if operand.sparsity is not None}
+    assert sparse
+    for name, operand in sparse.items():
+        brackets = re.findall(r'class="x" x="\d+" y="-21">(\d+)–(\d+)<', outputs[shown[name]])
+        windows = {operand.window(lane, i) for lane in range(32) for i in range(operand.elements)}
+        assert {(int(first), int(last)) for first, last in brackets} == windows, name
+
+
+def test_pictures_show_the_metadata(
+    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
+) -> None:
+    for name, (operand, instruction) in operands.items():
+        if operand.kind != "metadata":
+            continue
+        metadata = instruction.metadata
+        expected: Cells = {}
+        for selector in range(metadata.selectors):
+            for row in range(metadata.rows):
+                for chunk in range(metadata.chunks):
+                    lane, bit, width = metadata.locate(row, chunk, selector)
+                    head = f"selector {selector}" if metadata.selectors > 1 else ""
+                    expected[head, str(row), str(chunk)] = (f"T{lane}", f"[{bit + width - 1}:{bit}]")
+        assert read_picture(outputs[shown[name]]) == expected, name
+
+
+def test_pictures_show_the_scale_factors(
+    catalog: Catalog, shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
+) -> None:
+    seen = 0
+    for name, (operand, _) in operands.items():
+        layout = operand.layout
+        if layout is None or layout.kind != "scale":
+            continue
+        entry = catalog.database.spec.scales[layout.entry]
+        expected: Cells = {}
+        for thread_id in entry.thread_ids:
+            for byte_id in entry.byte_ids:
+                for row in range(layout.rows):
+                    for block in range(layout.cols):
+                        values: dict[str, formula.Value] = {"row": row, "block": block, "byte_id": byte_id, "thread_id": thread_id}
+                        lane, byte = (formula.evaluate(formula.parse(cases[0].value), values) for cases in (entry.lane, entry.byte))
+                        expected[f"byte-id {byte_id}, thread-id {thread_id}", str(row), str(block)] = (f"T{lane}", f"byte {byte}")
+        assert read_picture(outputs[shown[name]]) == expected, name
+        seen += 1
+    assert seen
+
+
+def test_storage_pictures_are_sparse_storage(catalog: Catalog, outputs: dict[str, str]) -> None:
+    drawn = [text for path, text in outputs.items() if path.startswith("pictures/sparsity_")]
+    assert len(drawn) == len({(entry.chunk, entry.kept, entry.unit) for entry in catalog.database.spec.granularities})
+    for text in drawn:
+        cells = read_picture(text)
+        heads = {head for head, _, _ in cells}
+        assert heads == {"a row of the matrix", "the row as it is stored", "its metadata"}
+        full = {int(col): top for (head, _, col), (top, _) in cells.items() if head == "a row of the matrix"}
+        packed = {int(col): top for (head, _, col), (top, _) in cells.items() if head == "the row as it is stored"}
+        assert [packed[index] for index in range(len(packed))] == [full[col] for col in sorted(full) if full[col] != "0"]
+        assert len(packed) * 2 == len(full)
+        assert all(value in ("0", f"x{col}") for col, value in full.items())
+        fields = {col: lines for (head, _, col), lines in cells.items() if head == "its metadata"}
+        for index, (bits, (field, _)) in enumerate(fields.items()):
+            assert bits == f"[{4 * index + 3}:{4 * index}]"
+            places = [int(field, 2) & 3, int(field, 2) >> 2]  # two quarters of the chunk, whatever its elements
+            chunk = len(full) // len(fields)
+            kept = {quarter * chunk // 4 + part for quarter in places for part in range(max(chunk // 4, 1))}
+            assert {col % chunk for col in range(index * chunk, index * chunk + chunk) if full[col] != "0"} == kept
+
+
+def test_atom_pictures_are_the_swizzles(catalog: Catalog, outputs: dict[str, str]) -> None:
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    for swizzle in memory.swizzles:
+        for major in ("k", "mn"):
+            cells = read_picture(outputs[f"pictures/swizzle_{swizzle.name}_{major}.svg"])
+            matrix = {(int(row), int(col)): lines for (head, row, col), lines in cells.items() if head == "in the matrix"}
+            memory_of = {int(row) + int(col): lines[0] for (head, row, col), lines in cells.items() if head == "in shared memory"}
+            assert len(matrix) == len(memory_of) == 8 * swizzle.bytes // 16
+            for (row, unit), (name, offset) in matrix.items():
+                address = row * swizzle.bytes + 16 * unit
+                place = address ^ ((address >> 7) % (swizzle.bytes // 16) << 4)
+                assert (name, int(offset)) == (f"{row},{unit}", place)
+                assert memory_of[place] == name
+
+
+def test_pictures_are_well_formed_and_stand_alone(outputs: dict[str, str]) -> None:
+    for path, text in outputs.items():
+        if path.endswith(".svg"):
+            root = ET.fromstring(text)
+            width, height = int(root.get("width") or 0), int(root.get("height") or 0)
+            assert root.get("viewBox") == f"0 0 {width} {height}"
+            assert root.find(f"{_SVG}title") is not None, path
+            outside = [
+                value for element in root.iter() for key, value in element.attrib.items() if key.endswith("href") and value[0] != "#"
+            ]
+            assert not outside, path
+
+
+def test_every_picture_is_on_a_page(outputs: dict[str, str]) -> None:
+    used = {name for text in outputs.values() for name in re.findall(r"figure:: \S*(pictures/\S+)", text)}
+    assert used == {path for path in outputs if path.endswith(".svg")}
+
+
+def test_the_reference_is_small(outputs: dict[str, str]) -> None:
+    assert sum(len(text.encode()) for text in outputs.values()) < _MOST_BYTES
+
+
+def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str]) -> None:
+    for entry in catalog.database.spec.instructions:
+        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
+        for statement in (*entry.undefined, *entry.uniform, *entry.notes, *entry.semantics):
+            assert rest.text(statement.text) in text
+        for name, kind in entry.operand_kinds.items():
+            assert f"``{name}``\n     - {rest.text(kind.title)}" in text
+    for erratum in catalog.database.spec.errata:
+        assert rest.text(erratum.holds) in outputs["errata.rst"]
+
+
+def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, str]) -> None:
+    """Each form's row names a row of the matrix; together they give ``accepted_by`` of every instruction."""
+    for entry in catalog.database.spec.instructions:
+        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
+        section = text.partition(f".. _instruction-{entry.name.replace('.', '-').replace('_', '-')}:")[2].partition(".. _instruction-")[0]
+        needs = {}
+        for row in section.split("   * - .. index::\n")[1:]:
+            cells = re.split(
+                r"\n     - ", row.partition("\n   * -")[0].partition("\n\n")[0] + row.partition("\n\n")[2].partition("\n   * ")[0]
+            )
+            needed = next(cell.partition("\n")[0] for cell in cells if cell.startswith("PTX "))
+            needs |= dict.fromkeys(re.findall(r"single: (\S+)", row), needed)
+        matrix = [
+            re.split(r"\n     - ", row.strip())
+            for row in section.partition(":class: matrix")[2].partition("No form")[0].split("   * - ")[1:]
+        ]
+        accepted = {row[0]: {t: v for t, v in zip(matrix[0][1:], row[1:], strict=True) if v != rest.NOTHING} for row in matrix[1:]}
+        for instruction in catalog.of(entry.name):
+            assert accepted[needs[instruction.canonical]] == instruction.accepted_by()
+
+
+# --- the parts --------------------------------------------------------------------------------------------------------------
+
+
+def test_formulas_mean_the_same_with_sizes_put_in(catalog: Catalog) -> None:
+    spec = catalog.database.spec
+    checked = set()
+    for instruction in catalog.all():
+        for form in instruction.forms:
+            for operand in form.operands:
+                layout = operand.layout
+                if layout is None or layout.kind != "fragment" or layout.name in checked:
+                    continue
+                checked.add(layout.name)
+                entry = spec.fragments[layout.entry]
+                plan = layouts.fragment_plan(spec, instruction.variant, operand.name, operand.element_type or "")
+                assert plan is not None
+                sizes = {name: value for name, value in plan.facts.items() if isinstance(value, int)}
+                written = mathematics.specialise(entry.let, {"row": entry.row, "col": entry.col}, sizes)
+                points = domain(layout.map.inputs)
+                values: dict[str, formula.Value] = {
+                    "i": points["i"],
+                    "lane": [lane % 32 for lane in points["lane"]],
+                    "warp": [lane // 32 for lane in points["lane"]],
+                }
+                for name, text in written.let.items():
+                    values[name] = formula.evaluate(formula.parse(text), values)
+                for name, cases in written.cases.items():
+                    parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in cases]
+                    ours = formula.evaluate_cases(parsed, values, len(points["i"]))
+                    places = [layout.map.apply({"i": i, "lane": lane})[name] for i, lane in zip(points["i"], points["lane"], strict=True)]
+                    assert ours == places, (layout.name, name)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from("123")), unique=True))
+def test_boxes_cover_exactly_their_points(points: list[tuple[str, str, str]]) -> None:
+    found = boxes((point, point) for point in points)
+    covered = [(a, b, c) for (first, second, third), _ in found for a in first for b in second for c in third]
+    assert sorted(covered) == sorted(points)
+    assert sorted(member for _, members in found for member in members) == sorted(points)
+
+
+_PIECES = st.sampled_from(
+    [*"abA1 _*`:|<>[].-+#@()/\\&;,'\"=~^$%!?{}§", "http://x", "::", "..", "__", ":a:", "1. ", "a) ", "- ", ">>> ", "|a|"]
+)
+
+
+@given(st.lists(_PIECES, min_size=1, max_size=12).map(lambda pieces: " ".join("".join(pieces).split())).filter(bool))
+def test_text_means_itself(plain: str) -> None:
+    for shown in (rest.text(plain), rest.code(plain)):
+        tree = publish_doctree(f"- {shown}\n", settings_overrides={"report_level": 1, "halt_level": 1})
+        assert tree.astext().strip() == plain
+        item = tree[0][0]
+        assert isinstance(item, docutils.nodes.list_item)
+        assert [type(child) for child in item.children] == [docutils.nodes.paragraph]
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ((), ""),
+        ((3,), "3"),
+        ((-1, 1), "-1, 1"),
+        ((0, 1, 2, 3), "0..3"),
+        ((0, 2), "0, 2"),
+        ((8, 16, 24, 32, 48, 64, 80), "8..32 step 8, 48..80 step 16"),
+        (range(1 << 40), f"0..{(1 << 40) - 1}"),
+    ],
+)
+def test_numbers(values: tuple[int, ...], shown: str) -> None:
+    assert rest.numbers(values) == shown
+
+
+# --- the site ---------------------------------------------------------------------------------------------------------------
+
+
+def build(source: Path, target: Path, builder: str, *options: str) -> None:
+    """Run ``sphinx-build -n -W`` as ``make docs`` does."""
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-n",
+        "-W",
+        "-q",
+        "-b",
+        builder,
+        "-d",
+        str(target / "doctrees"),
+        *options,
+        str(source),
+        str(target),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    target = tmp_path_factory.mktemp("site")
+    build(root / "docs", target, "html")
+    return target
+
+
+def search_index(site: Path) -> dict[str, dict[str, object]]:
+    """What the search of the site knows."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index: dict[str, dict[str, object]] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    return index
+
+
+def test_the_search_finds_every_opcode(catalog: Catalog, site: Path) -> None:
+    index = search_index(site)
+    entries, terms = index["indexentries"], index["terms"]
+    for instruction in catalog.all():
+        assert instruction.canonical.lower() in entries
+        if instruction.shape is not None:
+            assert "m{}n{}k{}".format(*instruction.shape) in terms
+
+
+def test_the_site_has_every_page(site: Path, outputs: dict[str, str]) -> None:
+    for path in outputs:
+        if path.endswith(".rst"):
+            assert (site / "reference" / path).with_suffix(".html").is_file()
+        else:
+            assert (site / "_images" / Path(path).name).is_file()
+
+
+_CONF = "exclude_patterns = ['_build']\n"
+_INDEX = """
+Toy
+===
+
+.. _reading-pictures:
+
+Pictures
+--------
+
+.. toctree::
+
+   reference/index
+"""
+
+
+def write_site(outputs: Iterator[Output], folder: Path) -> None:
+    """Generated pages with as little around them as they need."""
+    for output in outputs:
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    (folder / "docs" / "conf.py").write_text(_CONF, encoding="utf-8")
+    (folder / "docs" / "index.rst").write_text(_INDEX, encoding="utf-8")
+
+
+def test_a_family_that_nobody_knows_gets_its_page(root: Path, tmp_path: Path) -> None:
+    catalog = pipeline.read(root / "tests" / "toy")
+    write_site(docs.emit(catalog), tmp_path)
+    families = {entry.family for entry in catalog.database.spec.instructions}
+    assert {path.stem for path in (tmp_path / "docs/reference/instructions").iterdir()} == families
+    build(tmp_path / "docs", tmp_path / "out", "dummy")

@@ -1,0 +1,180 @@
+"""The wheel carries everything, and everything in it works away from the checkout."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ptxmma import __version__
+
+_SPELLING = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def _run(*command: str | Path, cwd: Path) -> str:
+    """The output of a command that must succeed; nothing of this checkout is on its path."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ptxmma_DIR", "PKG_CONFIG_PATH")}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def _build(kind: str, source: Path, into: Path) -> Path:
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("hatchling is not installed: it is in the dependency group test")
+    _run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", into, cwd=source)
+    (built,) = into.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _build("wheel", root, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` of a fresh environment that holds the wheel; its dependencies are those of this one."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=False)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    _run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--no-deps", "--no-index", "--quiet", wheel, cwd=folder)
+    site = _run(programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip()
+    # A plain entry: the .pth files in there, and with them the editable checkout, are not read.
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return programs
+
+
+def test_the_wheel_carries_what_the_checkout_has(root: Path, wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for folder, place in (
+        ("spec", "ptxmma/data/spec"),
+        ("generated/include", "ptxmma/data/generated/include"),
+        ("generated/cmake", "ptxmma/data/generated/cmake"),
+        ("generated/pkgconfig", "ptxmma/data/generated/pkgconfig"),
+        ("generated/database", "ptxmma/data/generated/database"),
+        ("generated/python/ptxmma_layouts", "ptxmma_layouts"),
+        ("codegen/ptxmma", "ptxmma"),
+    ):
+        files = [path.relative_to(root / folder) for path in (root / folder).rglob("*") if path.is_file()]
+        wanted = {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
+        assert wanted, folder
+        assert wanted <= names, folder
+    assert "ptxmma/data/generated/database/ptxmma.sqlite" in names
+    assert not [name for name in names if "__pycache__" in name or name.startswith(("tests/", "codegen/"))]
+
+
+def test_a_source_archive_makes_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) -> None:
+    archive = _build("sdist", root, tmp_path / "sdist")
+    _run(sys.executable, "-m", "tarfile", "--extract", archive, tmp_path / "source", cwd=tmp_path)
+    (source,) = (tmp_path / "source").iterdir()
+    again = _build("wheel", source, tmp_path / "again")
+    assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_command(installed: Path, tmp_path: Path) -> None:
+    command = installed / "ptxmma"
+    assert _run(command, "--version", cwd=tmp_path).strip().endswith(__version__)
+    for option, file in (("--include-dir", "ptxmma/ptxmma.h"), ("--cmake-dir", "ptxmmaConfig.cmake")):
+        folder = Path(_run(command, option, cwd=tmp_path).strip())
+        assert installed.parent in folder.parents, "not the checkout"
+        assert (folder / file).is_file()
+    assert "valid" in _run(command, "validate", cwd=tmp_path)
+
+
+def test_generating_from_an_installed_wheel_writes_into_the_working_directory(installed: Path, tmp_path: Path) -> None:
+    _run(installed / "ptxmma", "generate", "--only", "cmake", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "ptxmma.pc",
+        "ptxmmaConfig.cmake",
+        "ptxmmaConfigVersion.cmake",
+    ]
+
+
+def test_the_library(installed: Path, tmp_path: Path) -> None:
+    script = f"""
+import sys
+import ptxmma
+from ptxmma_layouts.mma import mma_m16n8k16_a_b16
+ins = ptxmma.instruction("{_SPELLING}")
+print(ptxmma.__file__)
+print(ins.operand("a").coords(5, 3), mma_m16n8k16_a_b16(5, 3))
+print([name for name in ("yaml", "numpy", "jinja2", "jsonschema") if name in sys.modules])
+"""
+    where, places, imported = _run(installed / "python", "-c", script, cwd=tmp_path).splitlines()
+    assert installed.parent in Path(where).parents
+    assert places == "(9, 3) (9, 3)"
+    assert imported == "[]"
+
+
+def test_the_sqlite_file(installed: Path, tmp_path: Path) -> None:
+    include = Path(_run(installed / "ptxmma", "--include-dir", cwd=tmp_path).strip())
+    with closing(sqlite3.connect(include.parent / "database" / "ptxmma.sqlite")) as connection:
+        query = "SELECT ptx FROM variant_targets WHERE canonical = ? AND target = 'sm_80'"
+        assert connection.execute(query, (_SPELLING,)).fetchall() == [("7.0",)]
+
+
+_C = """
+#include <ptxmma/ptxmma.h>
+int main(void) { return 0; }
+"""
+
+
+def test_cmake_finds_the_headers(installed: Path, tmp_path: Path) -> None:
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    (tmp_path / "main.c").write_text(_C, encoding="utf-8")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\n"
+        "project(app C)\n"
+        "find_package(ptxmma 0.1 CONFIG REQUIRED)\n"
+        "add_executable(app main.c)\n"
+        "target_link_libraries(app PRIVATE ptxmma::ptxmma)\n",
+        encoding="utf-8",
+    )
+    found = _run(installed / "ptxmma", "--cmake-dir", cwd=tmp_path).strip()
+    _run("cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={found}", cwd=tmp_path)
+    _run("cmake", "--build", "build", cwd=tmp_path)
+    assert (tmp_path / "build" / "app").is_file()
+    failed = tmp_path / "newer"
+    failed.mkdir()
+    (failed / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(app NONE)\nfind_package(ptxmma 99 CONFIG REQUIRED)\n"
+    )
+    done = subprocess.run(
+        ["cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={found}"], cwd=failed, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0, "a version that is not there"
+    assert "99" in done.stderr
+
+
+def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
+    command = shutil.which("pkg-config")
+    if command is None:
+        pytest.skip("pkg-config is not installed")
+    include = Path(_run(installed / "ptxmma", "--include-dir", cwd=tmp_path).strip())
+    flags = _run(command, "--cflags", include.parent / "pkgconfig" / "ptxmma.pc", cwd=tmp_path).split()
+    (folder,) = (Path(flag.removeprefix("-I")) for flag in flags)
+    assert folder.resolve() == include.resolve()
+
+
+def test_an_editable_install_reads_the_checkout(root: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("hatchling is not installed: it is in the dependency group test")
+    build = "from hatchling.build import build_editable; import sys; build_editable(sys.argv[1])"
+    _run(sys.executable, "-c", build, tmp_path, cwd=root)
+    (editable,) = tmp_path.iterdir()
+    archive = zipfile.ZipFile(editable)
+    assert not [name for name in archive.namelist() if name.startswith("ptxmma/")], "a copy would go stale"
+    (paths,) = (archive.read(name).decode().splitlines() for name in archive.namelist() if name.endswith(".pth"))
+    assert {Path(path) for path in paths} == {root / "codegen", root / "generated" / "python"}
