@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import docutils.nodes
+import numpy as np
 import pytest
 from docutils.core import publish_doctree
 from hypothesis import given
@@ -29,7 +31,11 @@ from ptxmma.operands import Operand
 _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_BYTES = 5_000_000
 
+_DASH = "\u2013"
+
 Cells = dict[tuple[str, str, str], tuple[str, str]]
+Labels = dict[tuple[str | None, int], str]
+Operands = dict[str, tuple[Operand, Instruction]]
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +45,9 @@ def outputs(catalog: Catalog) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def operands(catalog: Catalog) -> dict[str, tuple[Operand, Instruction]]:
+def operands(catalog: Catalog) -> Operands:
     """For each layout an operand that has it, and its instruction."""
-    found: dict[str, tuple[Operand, Instruction]] = {}
+    found: Operands = {}
     for instruction in catalog.all():
         for form in instruction.forms:
             for operand in form.operands:
@@ -64,32 +70,38 @@ def shown(outputs: dict[str, str]) -> dict[str, str]:
     return found
 
 
+@functools.cache
 def read_picture(text: str) -> Cells:
     """``(head, row, column) -> (first line, second line)`` of every cell of a picture, by where things stand in it."""
     root = ET.fromstring(text)
     texts = {element.get("id"): element for element in root.iter(f"{_SVG}text") if element.get("id")}
     cells: Cells = {}
     for panel in root.findall(f"{_SVG}g"):
-        heads = [element.text or "" for element in panel.findall(f"{_SVG}text") if element.get("class") == "p"]
-        groups = panel.findall(f"{_SVG}g")
-        cols = {element.get("x"): element.text or "" for element in groups[0].findall(f".//{_SVG}tspan")}
-        rows = [element.text or "" for element in groups[1].findall(f"{_SVG}text")]
-        lines = []
-        for group, baseline in ((groups[3], 12), (groups[4], 22)):
-            lines.append({})
-            for element in group:
-                target = texts[(element.get("href") or "").removeprefix("#")] if element.tag == f"{_SVG}use" else element
-                y = int(target.get("y") or 0) + (int(element.get("y") or 0) if target is not element else 0)
-                assert (y - baseline) % 26 == 0
-                for part in target:
-                    key = (heads[0] if heads else "", rows[(y - baseline) // 26], cols[part.get("x")])
-                    assert key not in lines[-1], f"two labels in one cell: {key}"
-                    lines[-1][key] = part.text or ""
-        assert lines[0].keys() == lines[1].keys()
-        for key in lines[0]:
+        head = next((element.text or "" for element in panel.findall(f"{_SVG}text") if element.get("class") == "p"), "")
+        col_names, row_names, _, *lines = panel.findall(f"{_SVG}g")
+        cols = {element.get("x"): element.text or "" for element in col_names.findall(f".//{_SVG}tspan")}
+        rows = [element.text or "" for element in row_names.findall(f"{_SVG}text")]
+        labels: list[Labels] = [read_labels(group, texts, baseline) for group, baseline in zip(lines, (12, 22), strict=True)]
+        assert labels[1].keys() in (labels[0].keys(), {}.keys())
+        for (x, row), top in labels[0].items():
+            key = (head, rows[row], cols[x])
             assert key not in cells, f"shown twice: {key}"
-            cells[key] = (lines[0][key], lines[1][key])
+            cells[key] = (top, labels[1].get((x, row), ""))
     return cells
+
+
+def read_labels(group: ET.Element, texts: dict[str | None, ET.Element], baseline: int) -> Labels:
+    """``(x, row) -> text`` of one of the two lines in the cells; what is used again stands where it is used."""
+    labels: Labels = {}
+    for element in group:
+        used = element.tag == f"{_SVG}use"
+        target = texts[(element.get("href") or "")[1:]] if used else element
+        row, off = divmod(int(target.get("y") or 0) + used * int(element.get("y") or 0) - baseline, 26)
+        assert off == 0
+        for part in target:
+            assert (part.get("x"), row) not in labels, "two labels in one place"
+            labels[part.get("x"), row] = part.text or ""
+    return labels
 
 
 def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str]) -> None:
@@ -102,9 +114,7 @@ def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None
     assert not [text[:300] for text, count in pictures.items() if count > 1]
 
 
-def test_pictures_show_the_fragments(
-    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
-) -> None:
+def test_pictures_show_the_fragments(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
     checked = 0
     for name, picture in shown.items():
         operand, _ = operands[name]
@@ -113,31 +123,22 @@ def test_pictures_show_the_fragments(
         if layout.kind != "fragment":
             continue
         cells = read_picture(outputs[picture])
-        columns = {col for _, _, col in cells}
-        width = layout.cols if "⋯" not in outputs[picture] else len(columns)
+        width = layout.cols if "⋯" not in outputs[picture] else len({col for _, _, col in cells})
         expected: Cells = {}
-        per_register = operand.elements_per_register
+        each = operand.elements_per_register
         merged = layout.rows * width * (1 << layout.map.outputs.get("computation", 0)) > 2048
         letter = layout.operands[0]
-        warps = layout.threads // 32
-        for lane in range(layout.threads):
-            for i in range(0, 1 << layout.map.inputs["i"], per_register if merged else 1):
-                place = layout.map.apply({"lane": lane, "i": i})
-                row, col = place["row"], place["col"]
-                if col >= width:
-                    continue
-                head = f"computation {place['computation']}" if "computation" in place else f"warp {lane // 32}" if warps > 1 else ""
-                if merged:
-                    end = layout.map.apply({"lane": lane, "i": i + per_register - 1})
-                    shown_row = f"{row}" if end["row"] == row else f"{row}–{end['row']}"
-                    shown_col = f"{col}" if end["col"] == col else f"{col}–{end['col']}"
-                    expected[head, shown_row, shown_col] = (
-                        f"T{lane}",
-                        f"r{i // per_register}: {letter}{i}–{letter}{i + per_register - 1}",
-                    )
-                else:
-                    label = f"{letter}{i}" if per_register == 1 else f"r{i // per_register} {letter}{i}"
-                    expected[head, str(row), str(col)] = (f"T{lane}", label)
+        for lane, i, row, col, computation in places(layout):
+            if col >= width or (merged and i % each):
+                continue
+            head = "warp" if layout.threads > 32 else "computation" if "computation" in layout.map.outputs else ""
+            head += {"warp": f" {lane // 32}", "computation": f" {computation}"}.get(head, "")
+            if merged:
+                end = layout.map.apply({"lane": lane, "i": i + each - 1})
+                edge = [f"{first}" if first == last else f"{first}{_DASH}{last}" for first, last in ((row, end["row"]), (col, end["col"]))]
+                expected[head, edge[0], edge[1]] = f"T{lane}", f"r{i // each}: {letter}{i}{_DASH}{letter}{i + each - 1}"
+            else:
+                expected[head, str(row), str(col)] = f"T{lane}", f"{letter}{i}" if each == 1 else f"r{i // each} {letter}{i}"
         assert cells == expected, name
         if width < layout.cols:
             check_continuation(layout, outputs[picture], width)
@@ -151,26 +152,29 @@ def check_continuation(layout: Layout, picture: str, width: int) -> None:
     assert said is not None
     period, step = int(said[1]), int(said[2])
     assert period <= width
-    for lane in range(layout.threads):
-        for i in range((1 << layout.map.inputs["i"]) - step):
-            here, there = (layout.map.apply({"lane": lane, "i": element}) for element in (i, i + step))
-            assert there == here | {"col": here["col"] + period}
+    where = {(lane, i): (row, col) for lane, i, row, col, _ in places(layout)}
+    for (lane, i), (row, col) in where.items():
+        assert where.get((lane, i + step), (row, col + period)) == (row, col + period)
 
 
-def test_brackets_show_the_windows_of_a_sparse_a(
-    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
-) -> None:
+def places(layout: Layout) -> Iterator[tuple[int, int, int, int, int]]:
+    """``(lane, i, row, col, computation)`` of every element."""
+    points = {name: np.array(column) for name, column in domain(layout.map.inputs).items()}
+    at = {name: column.tolist() for name, column in layout.map.apply(points).items()}
+    lanes, items = points["lane"].tolist(), points["i"].tolist()
+    yield from zip(lanes, items, at["row"], at["col"], at.get("computation", [0] * len(lanes)), strict=True)
+
+
+def test_brackets_show_the_windows_of_a_sparse_a(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
     sparse = {name: operand for name, (operand, _) in operands.items() if operand.sparsity is not None}
     assert sparse
     for name, operand in sparse.items():
-        brackets = re.findall(r'class="x" x="\d+" y="-21">(\d+)–(\d+)<', outputs[shown[name]])
+        brackets = re.findall(r'class="x" x="\d+" y="-21">(\d+)' + _DASH + r"(\d+)<", outputs[shown[name]])
         windows = {operand.window(lane, i) for lane in range(32) for i in range(operand.elements)}
         assert {(int(first), int(last)) for first, last in brackets} == windows, name
 
 
-def test_pictures_show_the_metadata(
-    shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
-) -> None:
+def test_pictures_show_the_metadata(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
     for name, (operand, instruction) in operands.items():
         if operand.kind != "metadata":
             continue
@@ -185,9 +189,7 @@ def test_pictures_show_the_metadata(
         assert read_picture(outputs[shown[name]]) == expected, name
 
 
-def test_pictures_show_the_scale_factors(
-    catalog: Catalog, shown: dict[str, str], outputs: dict[str, str], operands: dict[str, tuple[Operand, Instruction]]
-) -> None:
+def test_pictures_show_the_scale_factors(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
     seen = 0
     for name, (operand, _) in operands.items():
         layout = operand.layout
@@ -269,8 +271,10 @@ def test_the_reference_is_small(outputs: dict[str, str]) -> None:
 def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str]) -> None:
     for entry in catalog.database.spec.instructions:
         text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        for statement in (*entry.undefined, *entry.uniform, *entry.notes, *entry.semantics):
-            assert rest.text(statement.text) in text
+        for said in (*entry.undefined, *entry.uniform, *entry.notes):
+            assert rest.text(said.text) in text
+        for promise in entry.semantics:
+            assert rest.text(promise.text) in text
         for name, kind in entry.operand_kinds.items():
             assert f"``{name}``\n     - {rest.text(kind.title)}" in text
     for erratum in catalog.database.spec.errata:
@@ -281,54 +285,72 @@ def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, 
     """Each form's row names a row of the matrix; together they give ``accepted_by`` of every instruction."""
     for entry in catalog.database.spec.instructions:
         text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        section = text.partition(f".. _instruction-{entry.name.replace('.', '-').replace('_', '-')}:")[2].partition(".. _instruction-")[0]
-        needs = {}
+        start = text.index(f".. _{rest.label('instruction', entry.name)}:")
+        section = text[start:].partition("\n.. _instruction-")[0]
+        needs: dict[str, str] = {}
         for row in section.split("   * - .. index::\n")[1:]:
-            cells = re.split(
-                r"\n     - ", row.partition("\n   * -")[0].partition("\n\n")[0] + row.partition("\n\n")[2].partition("\n   * ")[0]
-            )
-            needed = next(cell.partition("\n")[0] for cell in cells if cell.startswith("PTX "))
-            needs |= dict.fromkeys(re.findall(r"single: (\S+)", row), needed)
-        matrix = [
-            re.split(r"\n     - ", row.strip())
-            for row in section.partition(":class: matrix")[2].partition("No form")[0].split("   * - ")[1:]
-        ]
-        accepted = {row[0]: {t: v for t, v in zip(matrix[0][1:], row[1:], strict=True) if v != rest.NOTHING} for row in matrix[1:]}
+            needed = re.search(r"^     - (PTX .*)$", row, re.M)
+            assert needed is not None
+            needs |= dict.fromkeys(re.findall(r"single: (\S+)", row), needed[1])
+        table = section.partition(":class: matrix\n")[2].partition("\n\nNo form")[0]
+        head, *body = [row.strip().split("\n     - ") for row in table.split("   * - ")[1:]]
+        accepted = {row[0]: {target: version for target, version in zip(head, row, strict=True) if version != rest.NOTHING} for row in body}
         for instruction in catalog.of(entry.name):
-            assert accepted[needs[instruction.canonical]] == instruction.accepted_by()
+            found = accepted[needs[instruction.canonical]]
+            assert {target: found[target] for target in list(found)[1:]} == instruction.accepted_by()
+
+
+def test_one_page_has_every_form(catalog: Catalog, outputs: dict[str, str]) -> None:
+    lines = re.findall(r"^   ([a-z]\w*\.\S+)(?:  \((N) = .*\))?$", outputs["all_instructions.rst"], re.M)
+    patterns = []
+    for line, ranges in lines:
+        text = re.sub(r"[.:]", r"\\\g<0>", line.replace("nNk", r"n\d+k") if ranges else line)
+        text = re.sub(r"\{=\w+\}", r"\\w+", text)
+        patterns.append(re.compile(with_alternatives(text)))
+    spellings = [instruction.canonical for instruction in catalog.all()]
+    matched = {spelling: [pattern for pattern in patterns if pattern.fullmatch(spelling)] for spelling in spellings}
+    assert not [spelling for spelling, found in matched.items() if not found]
+    assert {pattern.pattern for found in matched.values() for pattern in found} == {pattern.pattern for pattern in patterns}
+
+
+def with_alternatives(text: str) -> str:
+    """``{a|b}`` as a regular expression, ``{.a}`` and ``{.{a|b}}`` as such that may be left out."""
+    text = re.sub(r"\{\\\.\{([^{}]*)\}\}", r"(?:\\.(?:\1))?", text)
+    text = re.sub(r"\{\\\.([^{}]*)\}", r"(?:\\.\1)?", text)
+    return re.sub(r"\{([^{}]*)\}", r"(?:\1)", text)
 
 
 # --- the parts --------------------------------------------------------------------------------------------------------------
 
 
-def test_formulas_mean_the_same_with_sizes_put_in(catalog: Catalog) -> None:
+def test_formulas_mean_the_same_with_sizes_put_in(catalog: Catalog, operands: Operands) -> None:
     spec = catalog.database.spec
     checked = set()
-    for instruction in catalog.all():
-        for form in instruction.forms:
-            for operand in form.operands:
-                layout = operand.layout
-                if layout is None or layout.kind != "fragment" or layout.name in checked:
-                    continue
-                checked.add(layout.name)
-                entry = spec.fragments[layout.entry]
-                plan = layouts.fragment_plan(spec, instruction.variant, operand.name, operand.element_type or "")
-                assert plan is not None
-                sizes = {name: value for name, value in plan.facts.items() if isinstance(value, int)}
-                written = mathematics.specialise(entry.let, {"row": entry.row, "col": entry.col}, sizes)
-                points = domain(layout.map.inputs)
-                values: dict[str, formula.Value] = {
-                    "i": points["i"],
-                    "lane": [lane % 32 for lane in points["lane"]],
-                    "warp": [lane // 32 for lane in points["lane"]],
-                }
-                for name, text in written.let.items():
-                    values[name] = formula.evaluate(formula.parse(text), values)
-                for name, cases in written.cases.items():
-                    parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in cases]
-                    ours = formula.evaluate_cases(parsed, values, len(points["i"]))
-                    places = [layout.map.apply({"i": i, "lane": lane})[name] for i, lane in zip(points["i"], points["lane"], strict=True)]
-                    assert ours == places, (layout.name, name)
+    for operand, instruction in operands.values():
+        layout = operand.layout
+        if layout is None or layout.kind != "fragment":
+            continue
+        entry = spec.fragments[layout.entry]
+        plan = layouts.fragment_plan(spec, instruction.variant, operand.name, operand.element_type or "")
+        assert plan is not None
+        sizes = {name: value for name, value in plan.facts.items() if isinstance(value, int)}
+        written = mathematics.specialise(entry.let, {"row": entry.row, "col": entry.col}, sizes)
+        if (repr(written), repr(layout.map)) in checked:
+            continue
+        checked.add((repr(written), repr(layout.map)))
+        points = list(places(layout))
+        points = points[:: -(-len(points) // 1024) | 1]  # an odd step meets every residue
+        lanes, items, rows, cols, _ = zip(*points, strict=True)
+        values: dict[str, formula.Value] = {
+            "i": list(items),
+            "lane": [lane % 32 for lane in lanes],
+            "warp": [lane // 32 for lane in lanes],
+        }
+        for name, text in written.let.items():
+            values[name] = formula.evaluate(formula.parse(text), values)
+        for name, expected in (("row", rows), ("col", cols)):
+            parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in written.cases[name]]
+            assert formula.evaluate_cases(parsed, values, len(points)) == list(expected), (layout.name, name)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from("123")), unique=True))
@@ -349,8 +371,7 @@ def test_text_means_itself(plain: str) -> None:
     for shown in (rest.text(plain), rest.code(plain)):
         tree = publish_doctree(f"- {shown}\n", settings_overrides={"report_level": 1, "halt_level": 1})
         assert tree.astext().strip() == plain
-        item = tree[0][0]
-        assert isinstance(item, docutils.nodes.list_item)
+        (item,) = tree.findall(docutils.nodes.list_item)
         assert [type(child) for child in item.children] == [docutils.nodes.paragraph]
 
 
@@ -373,23 +394,10 @@ def test_numbers(values: tuple[int, ...], shown: str) -> None:
 # --- the site ---------------------------------------------------------------------------------------------------------------
 
 
-def build(source: Path, target: Path, builder: str, *options: str) -> None:
+def build(source: Path, target: Path, builder: str) -> None:
     """Run ``sphinx-build -n -W`` as ``make docs`` does."""
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-n",
-        "-W",
-        "-q",
-        "-b",
-        builder,
-        "-d",
-        str(target / "doctrees"),
-        *options,
-        str(source),
-        str(target),
-    ]
+    options = ["-n", "-W", "-q", "-b", builder, "-d", str(target / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, str(source), str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -534,7 +534,8 @@ def _fragment_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:
     cases = {"row": entry.row, "col": entry.col} | ({"computation": entry.computation} if entry.computation else {})
     operands = " and ".join(rest.code(name) for name in use.layout.operands)
     each = use.operand.elements_per_register
-    label = f", {rest.text(entry.label)}" if entry.label else ""
+    label = f", {entry.computations} computations" if entry.computations > 1 else ""
+    label += f", {rest.text(entry.label)}" if entry.label else ""
     return {
         "title": f"{operands}: {pictures.size(use.layout, 'N' in use.elements)}{label}, {each} per register",
         "alt": f"Layout of {' and '.join(use.layout.operands)}",

@@ -1,0 +1,345 @@
+"""The CUDA headers: guards and checks with their messages, the typed front, the fences, the examples, every dialect of C++."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import cuda
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.requirements import version_key
+
+_DIALECTS = ("c++11", "c++14", "c++17", "c++20")
+_MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+_F64 = "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rz"
+_SM_90A = ["-gencode", "arch=compute_90a,code=sm_90a"]
+_SAME = "template <class, class> struct same { static constexpr bool value = false; };\n" + (
+    "template <class T> struct same<T, T> { static constexpr bool value = true; };"
+)
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_headers(catalog, tmp_path_factory.mktemp("headers"))
+
+
+@pytest.fixture(scope="module")
+def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
+    return Nvcc(nvcc, catalog, include)
+
+
+@pytest.fixture(scope="module")
+def cxx() -> str:
+    found = shutil.which("g++") or shutil.which("clang++")
+    if found is None:
+        pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    return found
+
+
+def kernel(statements: str) -> str:
+    return f"#include <ptxmma/ptxmma.cuh>\n__global__ void kernel() {{ {statements} }}\n"
+
+
+def call(catalog: Catalog, spelling: str) -> str:
+    """A call of a wrapper."""
+    instruction = catalog.find(spelling)
+    return next(calls(catalog, instruction)).of(f"ptxmma::{instruction.identifier}")
+
+
+def front(instruction: Instruction) -> str:
+    """The specialisation of the typed front for an instruction, inside namespace ptxmma."""
+    name, arguments = cuda.front_name(instruction)
+    assert instruction.shape is not None
+    return f"{name}<shape<{', '.join(map(str, instruction.shape))}>, {', '.join(arguments)}>"
+
+
+def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
+    """The instructions with a shape; of those that differ in n alone, the one with the largest."""
+    found = {}
+    for instruction in instructions:
+        if instruction.shape is not None:
+            m, n, k = instruction.shape
+            found[cuda.front_name(instruction), m, k, 0 if instruction.variant.ranges_over_n else n] = instruction
+    return list(found.values())
+
+
+# --- names ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelling", "expected"),
+    [
+        (_MMA, "mma<shape<16, 8, 16>, f32, f16, f16, f32>"),
+        (_MMA_SP, "mma_sp_ordered_metadata<shape<16, 8, 32>, f32, f16, f16, f32>"),
+        (_WGMMA, "wgmma<shape<64, 64, 16>, f32, bf16, bf16>"),
+        (_F64, "mma<shape<16, 8, 8>, f64, f64, f64, f64, rz>"),
+        ("mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f16", "mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row>"),
+        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "mma<shape<8, 8, 128>, s32, b1, b1, s32, and_>"),
+    ],
+)
+def test_the_front_names_an_instruction_by_shape_types_and_what_is_unusual(catalog: Catalog, spelling: str, expected: str) -> None:
+    assert front(catalog.find(spelling)) == expected
+
+
+def test_headers_of_one_family_are_split_by_the_types_of_the_multiplicands(include: Path) -> None:
+    assert "wgmma_m64n64k16_f32_bf16_bf16(" in (include / "ptxmma/wgmma/bf16_bf16.cuh").read_text()
+    assert "wgmma_m64n64k16_f32_f16_f16(" in (include / "ptxmma/wgmma/f16_f16.cuh").read_text()
+
+
+def test_a_comment_gives_the_canonical_instruction_and_what_it_requires(catalog: Catalog, include: Path) -> None:
+    text = "".join(path.read_text() for path in sorted((include / "ptxmma").rglob("*.cuh")))
+    for instruction in catalog.all():
+        assert f"// {instruction.canonical} " in text or f"// {instruction.canonical};" in text
+    assert f"// {_MMA} d, a, b, c;  PTX ISA 7.0, sm_80 or newer\n" in text
+    assert ";  PTX ISA 8.0, sm_90a\n" in text
+
+
+# --- the host's compiler ----------------------------------------------------------------------------------------------------
+
+
+def test_each_header_stands_alone_without_cuda(include: Path, cxx: str, tmp_path: Path) -> None:
+    headers = sorted(path.relative_to(include) for path in include.rglob("*.cuh"))
+    assert len(headers) > 10
+    for number, header in enumerate(headers):
+        (tmp_path / f"{number}.cpp").write_text(f"#include <{header}>\n")
+    command = [cxx, "-fsyntax-only", "-std=c++11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", f"-I{include}"]
+    done = subprocess.run([*command, *map(str, sorted(tmp_path.glob("*.cpp")))], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+def test_layouts_of_the_front_work_on_the_host(catalog: Catalog, include: Path, cxx: str, tmp_path: Path) -> None:
+    lines, expected = [], []
+    for instruction in one_of_each_front(catalog.all()):
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            if operand.layout is None or operand.layout.kind != "fragment":
+                continue
+            member = f"{front(instruction)}::{operand.name}"
+            lines.append(f'std::printf("%d %d\\n", {member}::registers, {member}::elements);')
+            expected.append(f"{operand.registers} {operand.elements}")
+            for lane, i in ((operand.layout.threads - 1, operand.elements - 1), (5, operand.elements // 2), (1, 0)):
+                lines.append(f'std::printf("%u %u\\n", {member}::row({lane}u, {i}u), {member}::col({lane}u, {i}u));')
+                expected.append("{} {}".format(*operand.coords(lane, i)))
+    assert len(expected) > 1000
+    source = f"#include <cstdio>\n#include <ptxmma/ptxmma.cuh>\nusing namespace ptxmma;\nint main() {{\n{chr(10).join(lines)}\n}}\n"
+    (tmp_path / "layouts.cpp").write_text(source)
+    program = tmp_path / "layouts"
+    subprocess.run([cxx, "-std=c++11", f"-I{include}", str(tmp_path / "layouts.cpp"), "-o", str(program)], check=True)
+    assert subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines() == expected
+
+
+def test_a_wrapper_called_on_the_host_does_not_compile(catalog: Catalog, include: Path, cxx: str, tmp_path: Path) -> None:
+    (tmp_path / "host.cpp").write_text(f"#include <ptxmma/ptxmma.cuh>\nint main() {{ {call(catalog, _MMA)} }}\n")
+    done = subprocess.run([cxx, "-fsyntax-only", f"-I{include}", str(tmp_path / "host.cpp")], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "ptxmma: this function is device code: compile it with nvcc" in done.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("dialect", _DIALECTS)
+def test_every_dialect(compiler: Nvcc, dialect: str, tmp_path: Path) -> None:
+    options = [f"-std={dialect}", *_SM_90A, "-Xcompiler=-Wall,-Wextra", "-c"]
+    done = compiler.run("#include <ptxmma/ptxmma.cuh>\n", *options, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+# --- guards -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("spelling", "arch", "message"),
+    [
+        (_WGMMA, "sm_80", "needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"),
+        (_WGMMA, "sm_100a", "needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"),
+        (_MMA, "sm_75", "needs sm_80 or newer: compile with -arch=sm_80 or newer"),
+    ],
+)
+def test_another_chip_is_refused_in_words(compiler: Nvcc, catalog: Catalog, spelling: str, arch: str, message: str, tmp_path: Path) -> None:
+    done = compiler.run(kernel(call(catalog, spelling)), f"-arch={arch}", "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert f"ptxmma: this instruction {message}" in done.stderr
+    assert catalog.find(spelling).identifier in done.stderr
+
+
+@pytest.mark.nvcc
+def test_an_old_toolkit_is_refused_in_words(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    old = "#undef __CUDACC_VER_MAJOR__\n#define __CUDACC_VER_MAJOR__ 11\n#undef __CUDACC_VER_MINOR__\n#define __CUDACC_VER_MINOR__ 8\n"
+    done = compiler.run(old + kernel(call(catalog, _WGMMA)), *_SM_90A, "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert "ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer" in done.stderr
+    assert compiler.run(old + kernel(call(catalog, _MMA)), *_SM_90A, "-c", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.nvcc
+def test_an_instruction_that_the_toolkit_does_not_know_yet_is_refused_in_words(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    known = {target.name for target in catalog.database.spec.targets if version_key(target.ptx) <= version_key(compiler.ptx)}
+    newer = [
+        (instruction, target, first)
+        for instruction in catalog.all()
+        for target, first in instruction.accepted_by().items()
+        if target in known and version_key(first) > version_key(compiler.ptx)
+    ]
+    if not newer:
+        pytest.skip("the installed toolkit knows every instruction of the targets that it knows")
+    instruction, target, first = newer[0]
+    done = compiler.run(kernel(call(catalog, instruction.canonical)), f"-arch={target}", "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert f"ptxmma: this instruction needs PTX ISA {first}: compile with CUDA " in done.stderr
+
+
+@pytest.mark.nvcc
+def test_the_pass_without_features_compiles_and_stops_at_run_time(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    source = kernel(call(catalog, _WGMMA))
+    done = compiler.run(source, "-arch=sm_90a", "-c", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ptx = compiler.ptx_of(source, "sm_90", tmp_path)
+    assert "trap;" in ptx
+    assert "wgmma" not in ptx
+
+
+@pytest.mark.nvcc
+def test_a_kernel_for_several_chips_guards_itself(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    source = kernel(f"\n#if __CUDA_ARCH__ == 900\n{call(catalog, _WGMMA)}\n#endif\n")
+    targets = ("arch=compute_80,code=sm_80", "arch=compute_90a,code=sm_90a")
+    done = compiler.run(source, *(option for target in targets for option in ("-gencode", target)), "-c", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("spelling", "wrong", "message"),
+    [
+        (_MMA_SP, "2", "ptxmma: f is one of 0, 1"),
+        (_WGMMA, "1, 0, 0", "ptxmma: imm_scale_b is one of -1, 1"),
+        ("wgmma.wait_group.sync.aligned", "-1", "ptxmma: N is from 0 to 2147483647"),
+    ],
+)
+def test_an_illegal_immediate_is_refused_in_words(
+    compiler: Nvcc, catalog: Catalog, spelling: str, wrong: str, message: str, tmp_path: Path
+) -> None:
+    instruction = catalog.find(spelling)
+    one = next(calls(catalog, instruction))._replace(immediates=[wrong])
+    done = compiler.run(kernel(one.of(f"ptxmma::{instruction.identifier}")), *_SM_90A, "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+# --- the typed front --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
+def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog, target: str, tmp_path: Path) -> None:
+    c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
+    kernels = Kernels("ptxmma/ptxmma.cuh")
+    types = []
+    accepted = [instruction for instruction in catalog.all() if target in instruction.accepted_by()]
+    for instruction in one_of_each_front(accepted):
+        if version_key(instruction.accepted_by()[target]) > version_key(compiler.ptx):
+            continue
+        name = front(instruction)
+        for one in calls(catalog, instruction):
+            kernels.add(one.of(f"{name}::call"), instruction.canonical)
+        for operand in (operand for form in instruction.forms for operand in form.operands if operand.layout is not None):
+            array = f"[{operand.registers}]" if operand.layout and operand.layout.kind == "fragment" else ""
+            member = f"{name}::{operand.name.replace('-', '_')}::type"
+            types.append(f'static_assert(same<{member}, {c_types[operand.register_types[0]]}{array}>::value, "");')
+    assert len(kernels.expected) > 100
+    first, _, rest = kernels.source.partition("\n")
+    source = "\n".join([first, "using namespace ptxmma;", _SAME, *types, rest])
+    ptx = compiler.ptx_of(source, target, tmp_path)
+    assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("statements", "dialect", "message"),
+    [
+        ("mma<shape<16, 8, 17>, f32, f16, f16, f32>::d::type d;", "c++17", "ptxmma: no mma has this shape, these types and qualifiers"),
+        ("wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "c++17", "ptxmma: there is no such N"),
+        (
+            "float d[4] = {}; wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, uint64_t(), uint64_t(), true);",
+            "c++14",
+            "ptxmma: this call needs C++17, or call the function of its N instead",
+        ),
+    ],
+)
+def test_what_the_front_does_not_have_is_refused_in_words(
+    compiler: Nvcc, statements: str, dialect: str, message: str, tmp_path: Path
+) -> None:
+    source = kernel(f"using namespace ptxmma; {statements}")
+    done = compiler.run(source, f"-std={dialect}", *_SM_90A, "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+# --- fences -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+def test_a_fence_keeps_plain_accesses_on_their_side_and_costs_nothing(compiler: Nvcc, tmp_path: Path) -> None:
+    def body(fence: str) -> list[str]:
+        statements = f"float d[2] = {{x[0], x[1]}}; {fence} x[2] = d[0] + d[1];"
+        source = f"#include <ptxmma/cuda/config.cuh>\n__global__ void kernel(float* x) {{ {statements} }}\n"
+        ptx = compiler.ptx_of(source, "sm_90a", tmp_path)
+        lines = (line.strip().split("//")[0] for line in ptx[ptx.index("{") :].splitlines())
+        return [line for line in lines if line.endswith(";") and not line.startswith(".")]
+
+    assert len(body("ptxmma::fence_accumulator(d);")) == len(body(""))
+    # The compiler may not carry a value across the fence: the constant is added after it.
+    source = (
+        "#include <ptxmma/cuda/config.cuh>\n"
+        "__global__ void kernel(float* x) { float d[1] = {1}; ptxmma::fence_accumulator(d); x[0] = d[0] + 1; }\n"
+    )
+    assert "add.f32" in compiler.ptx_of(source, "sm_90a", tmp_path)
+
+
+@pytest.mark.nvcc
+def test_a_fence_exists_for_every_register_type(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    types = sorted({entry.c_type for entry in catalog.database.spec.types.registers if entry.bits > 1})
+    statements = " ".join(f"{{ {c_type} d[3] = {{}}; ptxmma::fence_accumulator(d); }}" for c_type in types)
+    compiler.ptx_of(f"#include <ptxmma/cuda/config.cuh>\n__global__ void kernel() {{ {statements} }}\n", "sm_80", tmp_path)
+
+
+# --- examples and families of the user's own --------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("example", "options"),
+    [
+        ("mma_sp", ["-arch=sm_80"]),
+        ("wgmma", _SM_90A),
+        ("wgmma", ["-arch=sm_90a"]),
+    ],
+)
+def test_examples_compile_without_a_warning(compiler: Nvcc, root: Path, example: str, options: list[str], tmp_path: Path) -> None:
+    source = (root / f"docs/examples/{example}.cu").read_text()
+    done = compiler.run(source, *options, "-Xcompiler=-Wall,-Wextra", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.out").exists()
+
+
+@pytest.mark.nvcc
+def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path: Path) -> None:
+    toys = pipeline.read(root / "tests/toy")
+    include = write_headers(toys, tmp_path)
+    kernels = Kernels("ptxmma/toy.cuh")
+    for toy in toys.all():
+        for one in calls(toys, toy):
+            kernels.add(one.of(f"ptxmma::{toy.identifier}"), toy.canonical)
+            kernels.add(f"using namespace ptxmma; {one.of(f'{front(toy)}::call')}", toy.canonical)
+    # No assembler knows a toy, so nvcc fails after it wrote the PTX, and keeps that only if asked to.
+    done = Nvcc(nvcc, toys, include).run(kernels.source, "-ptx", "-arch=sm_90", "--keep", folder=tmp_path)
+    assert "Not a name of any known instruction: 'toy'" in done.stderr
+    assert "source.cu" not in done.stderr
+    found = instructions_in((tmp_path / "source.ptx").read_text(), (toy.canonical for toy in toys.all()))
+    assert found == kernels.expected
