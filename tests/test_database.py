@@ -19,7 +19,8 @@ import pytest
 
 from ptxmma.bitmap import BitMap
 from ptxmma.generator import pipeline, sqlite
-from ptxmma.generator.emit import database, sql_rows
+from ptxmma.generator.emit import database
+from ptxmma.generator.emit.database import rows as sql_rows
 from ptxmma.instructions import Catalog, instruction
 from ptxmma.model import Database
 from ptxmma.requirements import Targets

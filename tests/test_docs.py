@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from ptxmma import formula, layouts
 from ptxmma.bitmap import domain
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit import Output, docs, mathematics, rest
-from ptxmma.generator.emit.boxes import boxes
+from ptxmma.generator.emit import Output, docs
+from ptxmma.generator.emit.docs import mathematics, rest
+from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import Layout
 from ptxmma.operands import Operand

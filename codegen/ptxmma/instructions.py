@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ from ptxmma import layouts, operands, requirements
 from ptxmma.model import Database, Granularity, Layout, MetadataLayout, Observation, Requirement
 from ptxmma.operands import Operand
 from ptxmma.variants import Spellings, Variant, expand
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 #: A database, the path of its ``ptxmma.json``, or None for the packaged one.
 DatabaseLike = Database | str | os.PathLike[str] | None
@@ -215,20 +218,28 @@ class Catalog:
         opcodes = {entry.name.split(".")[0] for entry in self.database.spec.instructions}
         if tokens[0] not in opcodes:
             return UnknownInstruction(spelling, f"{tokens[0]!r} is no matrix instruction", sorted(opcodes))
-        wanted = set(tokens)
-
-        def distance(instruction: Instruction) -> tuple[int, str]:
-            have = set(instruction.canonical.split("."))
-            return len(have ^ wanted), instruction.canonical
-
-        close = sorted(self.all(), key=distance)[:3]
+        close = self._closest(tokens)
         known = {token for instruction in self.all() for token in instruction.canonical.split(".")}
         strange = [token for token in tokens if token not in known]
         if strange:
             reason = "no matrix instruction has " + ", ".join(f"{'.' + token!r}" for token in strange)
         else:
             reason = "its qualifiers are not legal together"
-        return UnknownInstruction(spelling, reason, [instruction.canonical for instruction in close])
+        return UnknownInstruction(spelling, reason, close)
+
+    def _closest(self, tokens: list[str], count: int = 3) -> list[str]:
+        """The canonical spellings that share the longest runs of tokens with what was asked for; of equals, the nearest shapes."""
+        import difflib  # only when there is something to explain
+
+        matcher = difflib.SequenceMatcher(None, [], tokens, autojunk=False)
+        wanted = next((match for match in map(_SHAPE.fullmatch, tokens) if match), None)
+
+        def likeness(instruction: Instruction) -> tuple[float, int, str]:
+            matcher.set_seq1(instruction.canonical.split("."))
+            sizes = zip(instruction.shape or (), map(int, wanted.groups()) if wanted else (), strict=False)
+            return -matcher.ratio(), sum(abs(ours - theirs) for ours, theirs in sizes), instruction.canonical
+
+        return [instruction.canonical for instruction in sorted(self.all(), key=likeness)[:count]]
 
 
 def _fixed_tokens(syntax: str) -> list[str]:

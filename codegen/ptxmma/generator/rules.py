@@ -81,6 +81,12 @@ class _Checker:
             yield from self._known("register type", carrier.registers, self.registers, "types", "carriers", index, "registers")
         for index, scaling in enumerate(spec.block_scaling):
             yield from self._known("element type", scaling.stypes, self.elements, "block_scaling", index, "stypes")
+        for index, scale in enumerate(spec.scales):
+            for name, ids in (("byte_ids", scale.byte_ids), ("thread_ids", scale.thread_ids)):
+                step = ids[1] if len(ids) > 1 else 1
+                if ids != tuple(range(0, step * len(ids), step)) or len(ids) & (len(ids) - 1) or step & (step - 1):
+                    message = f"{name} must be 0 and the multiples of a power of two, a power of two of them: [0], [0, 2], [0, 1, 2, 3]"
+                    yield Problem(self.at("scales", index, name), message)
         families = dict.fromkeys(entry.family for entry in spec.instructions)
         for index, erratum in enumerate(spec.errata):
             if erratum.family:

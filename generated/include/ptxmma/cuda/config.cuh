@@ -473,10 +473,12 @@ struct one_of<Value, First, Others...> {
   static constexpr bool value = Value == First || one_of<Value, Others...>::value;
 };
 
-#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
 template <class Message>
 __device__ __noinline__ void absent(Message message) {
-  printf("%s\n", message);
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  if (__ffs(__activemask()) - 1 == static_cast<int>(lane)) printf("%s\n", message);  // once for each warp
   __trap();
 }
 #endif

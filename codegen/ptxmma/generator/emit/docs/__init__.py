@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma import requirements
-from ptxmma.generator.emit import Output, family, pictures, rest
+from ptxmma.generator.emit import Output
+from ptxmma.generator.emit.docs import family, pictures, rest
+from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
-from ptxmma.generator.emit.gallery import Gallery
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
 from ptxmma.model import Container, ElementType, Granularity, SharedMemory, Spec

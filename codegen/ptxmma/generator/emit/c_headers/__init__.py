@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma import requirements
 from ptxmma.generator.emit import Output, c_text, expressions
-from ptxmma.generator.emit.c_layouts import Family, Function
+from ptxmma.generator.emit.c_headers.layouts import Family, Function
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import CanonicalLayout, Condition, DescriptorField, SharedMemory, Spec, Target

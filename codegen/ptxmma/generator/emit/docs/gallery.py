@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable
 
 from ptxmma import formula
-from ptxmma.generator.emit import pictures
+from ptxmma.generator.emit.docs import pictures
 from ptxmma.model import Granularity, Layout, SharedMemory, Spec, Swizzle
 from ptxmma.operands import Operand
 

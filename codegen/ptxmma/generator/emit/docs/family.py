@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ptxmma import layouts, requirements
-from ptxmma.generator.emit import mathematics, pictures, rest
-from ptxmma.generator.emit.boxes import boxes
+from ptxmma.generator.emit.docs import mathematics, pictures, rest
+from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, gather, to_latex
-from ptxmma.generator.emit.gallery import Gallery
 from ptxmma.instructions import Catalog, Instruction, operand_names
 from ptxmma.layouts import Plan
 from ptxmma.model import Cases, Condition, Erratum, Form, InstructionSet, Layout, Spec, Statement, matches

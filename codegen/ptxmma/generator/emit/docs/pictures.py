@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ptxmma.bitmap import Run
 from ptxmma.formula import Value, evaluate, parse
-from ptxmma.generator.emit.rest import TIMES
+from ptxmma.generator.emit.docs.rest import TIMES
 from ptxmma.model import Granularity, Layout, ScaleLayout, Swizzle
 
 #: Above this many elements a fragment is drawn with a cell for each register.

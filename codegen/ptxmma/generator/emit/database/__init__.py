@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.generator.emit import Output, sql_rows
+from ptxmma.generator.emit import Output
+from ptxmma.generator.emit.database import rows as sql_rows
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
 from ptxmma.model import Database
