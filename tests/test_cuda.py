@@ -15,7 +15,7 @@ from ptxmma.generator.emit import cuda
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.requirements import version_key
 
-_DIALECTS = ("c++11", "c++14", "c++17", "c++20")
+_DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.generator.emit import Output, c_text
-from ptxmma.generator.emit.cuda_functions import Function, Functions, identifier
-from ptxmma.generator.emit.cuda_guards import Guards
+from ptxmma.generator.emit.cuda.functions import Function, Functions, identifier
+from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import InstructionSet, Layout, RegisterType, Shape

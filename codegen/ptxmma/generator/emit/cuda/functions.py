@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.cuda_guards import Guard
+from ptxmma.generator.emit.cuda.guards import Guard
 from ptxmma.instructions import Instruction, OperandForm
 from ptxmma.model import Spec
 from ptxmma.operands import Operand
