@@ -3,13 +3,17 @@
 Built by ``make docs``, or ``sphinx-build -n -W -b html docs docs/_build/html``.
 """
 
+from docutils import nodes
+from docutils.writers.html5_polyglot import HTMLTranslator
+from sphinx.application import Sphinx
+
 import ptxmma
 
 project = "ptxmma"
 author = "the ptxmma authors"
 release = version = ptxmma.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -35,3 +39,14 @@ html_show_copyright = False
 html_split_index = False
 pygments_style = "friendly"
 pygments_dark_style = "native"
+
+
+def _as_mathml(translator: HTMLTranslator, node: nodes.Node) -> None:
+    """A formula as docutils writes it: MathML, which browsers show by themselves, without scripts from elsewhere."""
+    translator.math_output, translator.math_options = "mathml", ""
+    HTMLTranslator.visit_math(translator, node)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))

@@ -6,10 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ptxmma import paths
 from ptxmma.generator import pipeline
 from ptxmma.instructions import Catalog
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("ptxmma", deadline=None)
+settings.load_profile("ptxmma")
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,31 @@ _CASES = {
     "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations answer for toy\S+sad; the other is at \S*toy.yaml:\d+:5"),
     "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: toy\S+sad stands in another form too, at \S*toy.yaml:\d+:5"),
     "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
+    "hexadecimal": ("types.yaml", "bits: 16,", "bits: 0x10,", r"types.yaml:3:\d+: 0x10: an integer must be written in decimal"),
+    "a very long integer": ("types.yaml", "bits: 16,", f"bits: {'9' * 5000},", r"types.yaml:3:\d+: 9+: an integer must be written in decimal"),
+    "name": ("types.yaml", 'name: "f16"', 'name: "16f"', r"types.yaml:3:13: name: '16f' does not match .*: letters, digits, '_', '.' and '-', a letter first"),
+    "an empty range": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: {first: 16, last: 8, step: 8}, k: 16}", r"toy.yaml:\d+:21: a range from 16 to 8 is empty"),
+    "a range that misses its end": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: {first: 8, last: 20, step: 8}, k: 16}", r"toy.yaml:\d+:21: steps of 8 from 8 do not reach 20"),
+    "a large limit": ("instructions/toy.yaml", "limit: 3", "limit: 4294967296", r"toy.yaml:\d+:53: limit: 4294967296 is greater than the maximum of 4294967295"),
+    "a large size": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: 8, k: 4097}", r"toy.yaml:\d+:30: k: 4097 is greater than the maximum of 4096"),
+    "a large size in a token": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m16n8k4097"', r"toy.yaml:\d+:14: k = 4097 is out of range: 1..4096"),
+    "a large matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m4096n8k4096"', r"fragments.yaml:3:5: toy\S+ has 16777216 elements here; there must be 32 to 65536"),
+    "a small matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m16n1k16"', r"fragments.yaml:18:5: toy\S+ has 16 elements here; there must be 32 to 65536"),
+    "rows without a formula": ("fragments.yaml", 'rows: "m"', 'rows: "m + q"', r"fragments.yaml:5:16: toy\S+: unknown name 'q'"),
+    "a type that is no type": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:57: 'mood' gives no element types: it may be 'happy'; known: f16, f32"),
+    "a type that may be absent": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:5: operand 'a' needs 'mood', which this form does not always give"),
+    "a matrix without a shape": ("instructions/toy.yaml", '- {shape: "m16n8k16", ', "- {", r"toy.yaml:\d+:5: operand 'd' holds a matrix, and this form gives no shape"),
+    "too many variants": ("instructions/toy.yaml", 'mood: ["", "happy", "sad"]', f"mood: [{', '.join(f'm{number}' for number in range(100_001))}]", r"toy.yaml:\d+:5: this form has 100001 variants; at most 100000 are allowed"),
+    "a family with the name of another file": ("instructions/toy.yaml", 'family: "toy"', 'family: "types"', r"toy.yaml:3:10: a family cannot be called 'types': other files have this name"),
+    "a family with the name of a keyword": ("instructions/toy.yaml", 'family: "toy"', 'family: "class"', r"toy.yaml:3:10: a family cannot be called 'class'"),
+    "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; the other is at \S*toy.yaml:\d+:5"),
+    "two rules that disagree": ("instructions/toy.yaml", "requires:", 'requires:\n  - {when: [{mood: ["sad"]}], ptx: "7.0", source: "3.2"}', r"toy.yaml:\d+:5: another rule has the same condition and asks for something else, at \S*toy.yaml:\d+:5"),
+    "a default that is no value": ("instructions/toy.yaml", "default: 0", "default: 4", r"toy.yaml:\d+:65: 4 is no value of 'knob'; there are 0..3"),
+    "a helper that hides a variable": ("fragments.yaml", 'let: {group: "lane // 4",', 'let: {n: "1", group: "lane // 4",', r"fragments.yaml:7:15: 'n' is a variable of formulas already; choose another name"),
+    "a stated helper that hides a variable": ("fragments.yaml", 'let: {group: "lane >> 2",', 'let: {i: "1", group: "lane >> 2",', r"fragments.yaml:13:19: 'i' is a variable of formulas already"),
+    "a selector without sparsity": ("instructions/toy.yaml", 'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0', 'knob: {kind: "selector", title: "a knob"', r"toy.yaml:\d+:3: 'knob' is for instructions with a sparse A; this one does not say sparse: true"),
+    "a usual value that no form has": ("instructions/toy.yaml", 'mood: {title: "mood"', 'mood: {title: "mood", usual: "merry"', r"toy.yaml:\d+:33: unknown value of mood 'merry'; known: happy, sad"),
+    "a condition on a qualifier without values": ("instructions/toy.yaml", ', mood: ["", "happy", "sad"]', "", r"toy.yaml:\d+:6: no form has mood 'sad'; there are none"),
     "injected name": ("types.yaml", 'name: "f16"', r'name: "f16\"); system(\"x"', r"types.yaml:3:13: name: .* does not match"),
     "injected comment": ("types.yaml", 'title: "half precision"', 'title: "half */ precision"', r"types.yaml:3:\d+: title: 'half \*/ precision' does not match"),
 }  # fmt: skip
@@ -95,6 +120,54 @@ def test_all_errors_come_at_once(toy: Path) -> None:
         "types.yaml",
     ]
     assert result.stderr.splitlines()[-1] == "3 problems in the spec; nothing was written"
+
+
+def test_many_errors_are_counted(toy: Path) -> None:
+    entries = "".join(f'  - {{name: "t{number}"}}\n' for number in range(1000))
+    (toy / "more.yaml").write_text(f"kind: types\nelements:\n{entries}", encoding="utf-8")
+    _edit(toy / "targets.yaml", 'name: "sm_80"', 'name: "gfx90"')
+    lines = _run("validate", "--spec", toy).stderr.splitlines()
+    assert len(lines) == 100 + 1 + 1 + 1
+    assert lines[100].endswith("more.yaml: and 900 more problems")
+    assert "targets.yaml:3:13" in lines[101]
+    assert lines[102] == "1001 problems in the spec; nothing was written"
+
+
+def test_what_an_operand_lacks_is_said_once_for_a_form(toy: Path) -> None:
+    _edit(toy / "fragments.yaml", 'operands: ["b"]', 'operands: ["bb"]')
+    result = _run("validate", "--spec", toy)
+    assert result.stderr.count("no entry of fragments covers operand 'b'") == 1
+
+
+def test_two_families_with_one_file(toy: Path) -> None:
+    text = (toy / "instructions/toy.yaml").read_text(encoding="utf-8")
+    for name, family in (("dotted", "to.y"), ("flat", "to_y")):
+        changed = text.replace('family: "toy"', f'family: "{family}"').replace('name: "toy"', f'name: "{name}"')
+        (toy / f"instructions/{name}.yaml").write_text(changed, encoding="utf-8")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"flat.yaml:3:10: the families 'to.y' and 'to_y' would share their files", result.stderr)
+
+
+@pytest.mark.parametrize("kind", ["loop", "fifo", "directory", "dangling"])
+def test_what_is_no_regular_file(toy: Path, kind: str) -> None:
+    path = toy / "x.yaml"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("x.yaml" if kind == "loop" else "nowhere.yaml")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert "x.yaml:1:1: not a regular file" in result.stderr
+
+
+def test_a_file_with_the_other_suffix(toy: Path) -> None:
+    (toy / "types.yaml").rename(toy / "types.yml")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert "types.yml:1:1: only *.yaml files are read; name it types.yaml" in result.stderr
 
 
 def test_an_empty_directory(tmp_path: Path) -> None:

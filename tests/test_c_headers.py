@@ -392,15 +392,16 @@ def test_the_tables_of_targets_and_versions_are_the_spec(catalog: Catalog, libra
 def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Library) -> None:
     types = ["", *(entry.name for entry in catalog.database.spec.types.elements)]
     count = _counts(library)[3]
-    rows = _rows(library, "ptxmma_describe_variant", count, *[_TEXT] * 3, *[_ENUM] * 5, *[_U16] * 5, _U64)
+    rows = _rows(library, "ptxmma_describe_variant", count, *[_TEXT] * 3, *[_ENUM] * 5, _TEXT, *[_U16] * 6, _U64)
     expected = {}
     for instruction in catalog.all():
         facts = instruction.variant.facts
         kinds = [types.index(str(facts.get(name, ""))) for name in ("dtype", "atype", "btype", "ctype", "stype")]
         shape = instruction.shape or (0, 0, 0)
         first = _ptx(requirements.floor(instruction.variant))
-        expected[instruction.identifier] = [instruction.canonical, instruction.family, *kinds, *shape, instruction.documented, first]
-    assert {row[0]: row[1:-1] for row in rows} == expected
+        names = [instruction.canonical, instruction.family]
+        expected[instruction.identifier] = [*names, *kinds, *shape, instruction.sparse, instruction.documented, first]
+    assert {row[0]: row[1:8] + row[9:-1] for row in rows} == expected
     assert len(rows) == len(expected)
 
     names = [target.name for target in catalog.database.spec.targets]
@@ -410,6 +411,20 @@ def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Librar
         assert {name: int(ptx) for name, ptx in zip(names, versions, strict=True) if ptx} == {
             name: _ptx(version) for name, version in known[row[0]].accepted_by().items()
         }
+
+
+def test_types_and_qualifiers_of_the_lists_tell_variants_apart(catalog: Catalog, library: Library) -> None:
+    """A generator can do with the fields alone: no two variants of an instruction agree in all of them, and each says what is so."""
+    rows = _rows(library, "ptxmma_describe_variant", _counts(library)[3], *[_TEXT] * 3, *[_ENUM] * 5, _TEXT, *[_U16] * 6, _U64)
+    known = {instruction.identifier: instruction.variant for instruction in catalog.all()}
+    seen = set()
+    for row in rows:
+        variant = known[row[0]]
+        qualifiers = dict(pair.split("=") for pair in row[8].split())
+        assert qualifiers.items() <= variant.facts.items(), row[0]
+        seen.add((variant.instruction.name, *row[3:12]))
+    assert len(seen) == len(rows)
+    assert any("kind=" in row[8] for row in rows)
 
 
 def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, include: Path) -> None:
@@ -477,6 +492,7 @@ def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library)
         for start in range(0, 2048, 128):
             offset = library.call("ptxmma_base_offset", mode.encoding, start)
             assert offset == (start // 128 % 8 if start % mode.pattern else 0), mode.name
+            assert offset == formula.evaluate(formula.parse(memory.base_offset), {"start": start, "pattern": mode.pattern}), mode.name
             for address in range(0, mode.pattern, 16):
                 moved = library.call("ptxmma_swizzle_address", mode.encoding, start + address, offset)
                 assert (moved ^ start + address) == (library.call("ptxmma_swizzle_address", mode.encoding, address, 0) ^ address), mode.name

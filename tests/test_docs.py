@@ -19,7 +19,7 @@ from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import formula, layouts
+from ptxmma import formula, layouts, requirements
 from ptxmma.bitmap import domain
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
@@ -240,6 +240,9 @@ def test_atom_pictures_are_the_swizzles(catalog: Catalog, outputs: dict[str, str
             matrix = {(int(row), int(col)): lines for (head, row, col), lines in cells.items() if head == "in the matrix"}
             memory_of = {int(row) + int(col): lines[0] for (head, row, col), lines in cells.items() if head == "in shared memory"}
             assert len(matrix) == len(memory_of) == 8 * swizzle.bytes // 16
+            across = swizzle.atom_k if major == "k" else swizzle.atom_mn
+            said = f"an atom of {across[0]}{rest.TIMES}{across[1]} units"
+            assert said in outputs[f"pictures/swizzle_{swizzle.name}_{major}.svg"]
             for (row, unit), (name, offset) in matrix.items():
                 address = row * swizzle.bytes + 16 * unit
                 place = address ^ ((address >> 7) % (swizzle.bytes // 16) << 4)
@@ -299,6 +302,38 @@ def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, 
         for instruction in catalog.of(entry.name):
             found = accepted[needs[instruction.canonical]]
             assert {target: found[target] for target in list(found)[1:]} == instruction.accepted_by()
+
+
+def test_forms_say_where_assemblers_differ_from_the_manual(catalog: Catalog, outputs: dict[str, str]) -> None:
+    """A documented form that an observation changes names the manual's version below its own; no other row does."""
+    for entry in catalog.database.spec.instructions:
+        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
+        section = text[text.index(f".. _{rest.label('instruction', entry.name)}:") :].partition("\n.. _instruction-")[0]
+        marked = set()
+        for row in section.split("   * - .. index::\n")[1:]:
+            needed = re.search(r"^     - PTX .*\n\n       \u2020 PTX (\S+), ", row, re.M)
+            for spelling in re.findall(r"single: (\S+)", row) if needed else ():
+                stated = [rule.ptx for rule in catalog.find(spelling).variant.requires if rule.ptx]
+                assert needed is not None
+                assert needed[1] == max(stated, key=requirements.version_key)
+                marked.add(spelling)
+        differing = {
+            instruction.canonical
+            for instruction in catalog.of(entry.name)
+            if instruction.documented
+            and any(
+                seen.ptx and seen.ptx not in {rule.ptx for rule in instruction.variant.requires} for seen in instruction.variant.observed
+            )
+        }
+        assert differing <= marked
+        assert all(catalog.find(spelling).variant.observed and catalog.find(spelling).documented for spelling in marked)
+        assert ("so says the manual" in section) == bool(marked)
+
+
+def test_the_page_of_targets_says_where_releases_differ(catalog: Catalog, outputs: dict[str, str]) -> None:
+    spec = catalog.database.spec
+    for said in (*(target.releases for target in spec.targets), *(version.note for version in spec.isa_versions)):
+        assert rest.text(said) in outputs["targets.rst"]
 
 
 def test_one_page_has_every_form(catalog: Catalog, outputs: dict[str, str]) -> None:
@@ -425,6 +460,16 @@ def test_the_search_finds_every_opcode(catalog: Catalog, site: Path) -> None:
         assert instruction.canonical.lower() in entries
         if instruction.shape is not None:
             assert "m{}n{}k{}".format(*instruction.shape) in terms
+
+
+def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
+    """Every formula is MathML; no page asks for anything that does not come with the site."""
+    formulas = 0
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        formulas += text.count("<math ")
+        assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), path.name
+    assert formulas
 
 
 def test_the_site_has_every_page(site: Path, outputs: dict[str, str]) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import ptxmma
 from ptxmma.instructions import Catalog, Instruction, operand_names
+from ptxmma.model import Observation
 from ptxmma.variants import ordered_tokens
 
 
@@ -66,11 +70,28 @@ def test_defaults_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("spelling", "reason", "close"),
     [
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "its qualifiers are not legal together", "m16n8k16.row.col.f32.f16.f16.f32"),
-        ("mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32", "no matrix instruction has '.m16n8k17'", "row.col.f32.f16.f16.f32"),
-        ("wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8", "its qualifiers are not legal together", "wgmma.mma_async.sync.aligned.m64n"),
-        ("add.s32", "'add' is no matrix instruction", "mma"),
-        ("", "'' is no matrix instruction", "mma"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "'.f16' where the closest has '.bf16'", "m16n8k16.row.col.f32.f16.f16.f32"),
+        (
+            "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32",
+            "'.m16n8k17' is in no matrix instruction; the closest has '.m16n8k16'",
+            "row.col.f32.f16.f16.f32",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8",
+            "'.m64n40k32' where the closest has '.m64n32k32'",
+            "wgmma.mma_async.sync.aligned.m64n",
+        ),
+        ("mma.aligned.m16n8k16.row.col.f32.f16.f16.f32", "it lacks '.sync'", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.row.col.row.f32.f16.f16.f32", "'.row' stands twice", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.satfinite.row.col.f32.f16.f16.f32", "'.satfinite' does not belong", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.no", "'.no' is in no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f16.f32.f16.f32",
+            "'.f16.f32.f16.f32' stands in another order than the closest's '.f32.f16.f16.f32'",
+            "m16n8k16.row.col.f32.f16.f16.f32",
+        ),
+        ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must stand first", "m64n48k32.s32.s8.s8"),
+        ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
     ],
 )
 def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: str, close: str) -> None:
@@ -79,6 +100,37 @@ def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: s
     assert caught.value.reason == reason
     assert any(close in text for text in caught.value.close)
     assert str(caught.value).startswith(f"{spelling}: {reason}; closest:")
+
+
+@pytest.mark.parametrize("spelling", ["add.s32", "", "x" * 5000])
+def test_nothing_is_close_to_what_is_no_matrix_instruction(spelling: str) -> None:
+    with pytest.raises(ptxmma.UnknownInstruction, match=r"is no matrix instruction$") as caught:
+        ptxmma.instruction(spelling)
+    assert caught.value.spelling == spelling
+    assert caught.value.close == []
+    assert len(str(caught.value)) < 500
+
+
+def test_long_spellings_are_cut_and_only_legal_ones_offered() -> None:
+    with pytest.raises(ptxmma.UnknownInstruction) as caught:
+        ptxmma.instruction("mma" + "".join(f".x{i}" for i in range(500)))
+    assert len(str(caught.value).splitlines()[0]) < 500
+    assert len(caught.value.close) == 3
+    assert all(ptxmma.instruction(text).canonical == text for text in caught.value.close)
+
+
+@pytest.mark.parametrize("spelling", [5, None, b"mma"])
+def test_a_spelling_is_a_string(spelling: Any) -> None:
+    with pytest.raises(TypeError, match="an instruction is named by a string, not by"):
+        ptxmma.instruction(spelling)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"no JSON", b"\xff\xfe", b""])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"other\.json: no database of this version of ptxmma"):
+        ptxmma.instruction("mma", database=path)
 
 
 def test_forms(everything: list[Instruction]) -> None:
@@ -154,6 +206,95 @@ def test_out_of_range(call: str, message: str) -> None:
         eval(call, {"ins": ins, "a": ins.operand("a")})
 
 
+@pytest.mark.parametrize("call", ["a.coords(np.int64(32), 0)", "a.coords(np.array(32), 0)", "a.locate(np.uint8(16), 0)"])
+def test_numpy_scalars_are_checked(call: str) -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    with pytest.raises(ValueError, match="is out of range"):
+        eval(call, {"np": np, "a": ins.operand("a")})
+
+
+def test_numpy_scalars_do_not_overflow() -> None:
+    d = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16").operand("d")
+    assert d.coords(np.int8(127), np.uint8(127)) == d.coords(127, 127) == (63, 255)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("a.coords(1.0, 0)", "lane must be an integer or an array of integers, not float"),
+        ("a.coords(np.float64(1), 0)", "not float64"),
+        ("a.coords('1', 0)", "not str"),
+        ("a.coords([1, 2], 0)", "not list"),
+        ("a.locate(0, None)", "col must be an integer or an array of integers, not NoneType"),
+        ("ins.metadata.locate(0, 0, 1.0)", "selector must be"),
+        ("ins.metadata.fields(np.arange(32))", "lane must be one integer, not ndarray"),
+        ("ins.metadata.fields(0, '0')", "selector must be one integer, not str"),
+    ],
+)
+def test_what_is_no_integer(call: str, message: str) -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    with pytest.raises(TypeError, match=message):
+        eval(call, {"np": np, "ins": ins, "a": ins.operand("a")})
+
+
+def test_undocumented_instructions_have_no_requirements(everything: list[Instruction]) -> None:
+    assert {found.documented for found in everything if not found.requirements()} == {False}
+    assert {found.documented for found in everything if found.requirements()} == {True}
+    assert all(found.accepted_by() for found in everything)
+
+
+def test_releases(catalog: Catalog) -> None:
+    ins = catalog.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    assert ins.releases()["sm_70"] == "dropped in CUDA 13.0"
+    assert ins.releases().keys() <= ins.accepted_by().keys()
+    differing = msgspec.structs.replace(
+        ins.variant.instruction, observed=(Observation(ptx="6.4", targets=("sm_80",), releases="not in 12.0", source="ptxas"),)
+    )
+    spec = msgspec.structs.replace(catalog.database.spec, instructions=(differing,))
+    again = Catalog(msgspec.structs.replace(catalog.database, spec=spec)).find(ins.canonical)
+    assert again.releases()[ins.canonical] == "not in 12.0"
+    assert "sm_70" not in again.releases()
+
+
+def test_what_the_spec_says_of_a_variant(catalog: Catalog, everything: list[Instruction]) -> None:
+    ins = catalog.find("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    assert [entry.accumulate for entry in ins.semantics()] == ["at least f32"]
+    assert any("slower" in entry.text for entry in ins.notes())
+    ordered = catalog.find("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    assert not any("slower" in entry.text for entry in ordered.notes())
+    assert any("exited" in entry.text for entry in ins.undefined())
+    assert {entry.over for entry in ins.uniform()} == {"warp"}
+    assert ins.errata()
+    assert {entry.family for entry in ins.errata()} == {"mma.sp"}
+    for entry in {found.variant.instruction.name: found.variant.instruction for found in everything}.values():
+        of = [found for found in everything if found.variant.instruction is entry]
+        for stated, ask in (
+            (entry.semantics, Instruction.semantics),
+            (entry.undefined, Instruction.undefined),
+            (entry.uniform, Instruction.uniform),
+            (entry.notes, Instruction.notes),
+        ):
+            assert {one.text for found in of for one in ask(found)} == {one.text for one in stated}, entry.name
+
+
+def test_legal_metadata(catalog: Catalog) -> None:
+    spelling = "mma.{0}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    loose, ordered = (catalog.find(spelling.format(variant)).metadata for variant in ("sp", "sp::ordered_metadata"))
+    assert loose.legal == loose.granularity.legal
+    assert ordered.legal == ordered.granularity.ordered
+    assert set(ordered.legal) < set(loose.legal)
+    fp6 = catalog.find("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e3m2.e3m2.f32").metadata
+    assert fp6.legal == fp6.granularity.legal
+
+
+def test_what_things_look_like() -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    assert repr(ins.metadata) == "<Metadata: 16 rows x 8 chunks x 4 bits, selectors 0..1>"
+    assert repr(ins.forms) == "(<OperandForm d, a, b, c, e, f>,)"
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.s8")
+    assert repr(wgmma.forms[0]) == "<OperandForm registers: d, a, b-desc, scale-d>"
+
+
 def test_dense_instructions_have_no_metadata() -> None:
     with pytest.raises(AttributeError, match="is not sparse: it has no metadata"):
         _ = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").metadata
@@ -175,7 +316,7 @@ def test_filters(everything: list[Instruction]) -> None:
     assert fp8.format("f16") not in at_84
     assert fp8.format("f32") not in _names(ptxmma.instructions(target="sm_89", ptx="8.3"))
     with pytest.raises(ValueError, match="unknown target 'sm_91'; known: sm_70"):
-        list(ptxmma.instructions(target="sm_91"))
+        ptxmma.instructions(target="sm_91")  # at the call
 
 
 def test_importing_needs_neither_yaml_nor_numpy() -> None:

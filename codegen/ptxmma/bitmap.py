@@ -7,6 +7,7 @@ projects all follow from it.  Works on integers and on whatever array type has `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ class Run(NamedTuple):
     target: int
 
 
-class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """A permutation of bits.
 
     ``inputs`` and ``outputs`` are named fields with their widths in bits; ``bits`` says, for each input, which bit of which
@@ -39,6 +40,10 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def inverse(self) -> BitMap:
         """The map from outputs back to inputs."""
+        return self._inverse
+
+    @functools.cached_property
+    def _inverse(self) -> BitMap:
         back: dict[str, list[tuple[str, int]]] = {name: [("", 0)] * width for name, width in self.outputs.items()}
         for name, targets in self.bits.items():
             for bit, (output, position) in enumerate(targets):
@@ -58,7 +63,21 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs for the given inputs (integers or arrays)."""
-        return {output: self._gather(output, values) for output in self.outputs}
+        zero: Any = next(iter(values.values())) & 0  # of the callers' own kind: an array where they pass arrays
+        results = {}
+        for output, steps in self._steps:
+            result = zero
+            for name, source, mask, target in steps:
+                result = result | ((values[name] >> source & mask) << target)
+            results[output] = result
+        return results
+
+    @functools.cached_property
+    def _steps(self) -> list[tuple[str, list[tuple[str, int, int, int]]]]:
+        """What :meth:`apply` does for each output: ``(input, lowest bit, mask, place)`` for each run; worked out once."""
+        return [
+            (output, [(run.name, run.source, (1 << run.width) - 1, run.target) for run in self.runs(output)]) for output in self.outputs
+        ]
 
     def evaluate(self, points: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
         """:meth:`apply` on plain lists, one entry per point."""
@@ -71,12 +90,6 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 values = [value | (x >> source & mask) << target for value, x in zip(values, points[name], strict=True)]
             results[output] = values
         return results
-
-    def _gather(self, output: str, values: Mapping[str, Any]) -> Any:
-        result: Any = next(iter(values.values())) & 0  # a zero of the callers' own kind: an array where they pass arrays
-        for run in self.runs(output):
-            result = result | ((values[run.name] >> run.source & (1 << run.width) - 1) << run.target)
-        return result
 
 
 Points = Mapping[str, list[int]]

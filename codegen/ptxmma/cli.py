@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ import click
 from ptxmma import __version__, paths
 
 if TYPE_CHECKING:
-    from ptxmma.instructions import Catalog
+    from collections.abc import Sequence
+
+    from ptxmma.instructions import Catalog, Instruction
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -50,6 +53,8 @@ def _spec_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
     """Turn the spec into headers, Python, CUDA wrappers, database and docs."""
+    import sqlite3
+
     from ptxmma.generator import pipeline, sqlite, write
     from ptxmma.generator.emit import EMITTERS
 
@@ -57,22 +62,36 @@ def generate(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...],
         if name not in EMITTERS:
             raise click.BadParameter(f"{name!r} is no output; one of {', '.join(EMITTERS)}", param_hint="--only")
     catalog = _read(spec, overlay)
-    changes = pipeline.changes(catalog, out, only)
-    if not check:
-        try:
+    try:
+        changes = pipeline.changes(catalog, out, only)
+        if not check:
             write.write(changes, out)
-            sqlite.refresh(out)
-        except OSError as error:
-            raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}; nothing was changed") from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}; nothing was changed") from None
+    except (write.ClashError, write.WriteError) as error:
+        raise click.ClickException(str(error)) from None
+    if not check:
+        for change in changes:
+            if change.state == "orphaned":
+                click.echo(f"deleted: {change.path}")
         click.echo(f"{len(changes)} files changed" if changes else "everything is up to date")
+        try:
+            sqlite.refresh(out)
+        except (OSError, sqlite3.Error) as error:
+            script = out / sqlite.SCRIPT
+            raise click.ClickException(f"the files are written, but {script.with_suffix('.sqlite')} is not: {error}") from None
         return
     for change in changes:
         click.echo(f"{change.state}: {change.path}")
         click.echo(change.diff())
     if changes:
-        again = "".join(f" --{key} {value}" for key, value in (("spec", spec), ("overlay", overlay), ("out", out)) if value is not None)
-        shown = "ptxmma generate" + (again if (spec, overlay, out) != (paths.SPEC, None, paths.CHECKOUT) else "")
-        click.echo(f"{len(changes)} files differ from the spec; mend with: {shown}", err=True)
+        again = ["ptxmma", "generate"]
+        if (spec, overlay, out) != (paths.SPEC, None, paths.CHECKOUT):
+            again += [
+                part for key, value in (("spec", spec), ("overlay", overlay), ("out", out)) if value for part in (f"--{key}", str(value))
+            ]
+        again += [part for name in only for part in ("--only", name)]
+        click.echo(f"{len(changes)} files differ from the spec; mend with: {shlex.join(again)}", err=True)
         sys.exit(1)
 
 
@@ -95,3 +114,67 @@ def _read(spec: Path, overlay: Path | None) -> Catalog:
         click.echo(error, err=True)
         click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec; nothing was written", err=True)
         sys.exit(1)
+
+
+@main.command()
+@click.argument("spelling")
+@click.option("--database", type=click.Path(exists=True, dir_okay=False), help="Another ptxmma.json than the packaged one.")
+def show(spelling: str, database: str | None) -> None:
+    """Say everything that is known of one instruction."""
+    from ptxmma.instructions import UnknownInstruction, instruction
+
+    try:
+        found = instruction(spelling, database=database)
+    except UnknownInstruction as error:
+        click.echo(error, err=True)
+        sys.exit(2)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--database") from None
+    status = "documented" if found.documented else "not documented: assemblers accept it, the manual does not have it"
+    click.echo(f"{found.canonical}\n{status}")
+    syntax = [f"{found.canonical} {form.syntax}".rstrip() for form in found.forms]
+    blocks = {"syntax": syntax, "operands": _operands(found), "requirements": _requirements(found), "accepted by": _targets(found)}
+    for title, lines in blocks.items():
+        if lines:
+            click.echo("\n  ".join([f"\n{title}", *lines]))
+
+
+def _operands(found: Instruction) -> list[str]:
+    """A row for each operand: name, kind, element type, registers, constraint, elements, legal immediates."""
+    rows = []
+    for operand in {operand.name: operand for form in found.forms for operand in form.operands}.values():
+        registers = f"{operand.registers} x {operand.register_types[0]}" if operand.registers else ""
+        elements = f"{operand.elements} elements" if operand.elements else ""
+        legal = _immediates(operand.immediates)
+        constraint = f'"{operand.constraint}"'
+        rows.append((operand.name, operand.kind, operand.element_type or "", registers, constraint, elements, legal))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip() for row in rows]
+
+
+def _immediates(legal: Sequence[int] | None) -> str:
+    if legal is None:
+        return ""
+    return "immediate " + (f"{legal[0]}..{legal[-1]}" if isinstance(legal, range) else " or ".join(map(str, legal)))
+
+
+def _requirements(found: Instruction) -> list[str]:
+    """The manual's rules, and what assemblers do instead, each with its source."""
+
+    def line(ptx: str, targets: tuple[str, ...], more: str, source: str) -> str:
+        asked = (f"PTX ISA {ptx}" if ptx else "", " or ".join(targets), more)
+        return f"{', '.join(filter(None, asked))} ({source})"
+
+    stated = [line(rule.ptx, rule.targets, rule.note, rule.source) for rule in found.requirements()]
+    return stated + [f"assemblers: {line(seen.ptx, seen.targets, seen.releases, seen.source)}" for seen in found.observed()]
+
+
+def _targets(found: Instruction) -> list[str]:
+    """The accepting targets by the first PTX ISA version, and where releases of the assembler differ."""
+    from ptxmma.requirements import version_key
+
+    accepted = found.accepted_by()
+    lines = []
+    for version in sorted(set(accepted.values()), key=version_key):
+        lines.append(f"PTX ISA {version}: {' '.join(target for target, first in accepted.items() if first == version)}")
+    return lines + [f"{subject}: {text}" for subject, text in found.releases().items()]

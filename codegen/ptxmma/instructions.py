@@ -5,17 +5,31 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import msgspec
 
 from ptxmma import layouts, operands, requirements
-from ptxmma.model import Database, Granularity, Layout, MetadataLayout, Observation, Requirement
+from ptxmma.model import (
+    Database,
+    Erratum,
+    Granularity,
+    Layout,
+    MetadataLayout,
+    Observation,
+    Requirement,
+    Semantics,
+    Statement,
+    matches,
+)
 from ptxmma.operands import Operand
-from ptxmma.variants import Spellings, Variant, expand
+from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
+_Stated = TypeVar("_Stated", Semantics, Statement)
 
 #: A database, the path of its ``ptxmma.json``, or None for the packaged one.
 DatabaseLike = Database | str | os.PathLike[str] | None
@@ -26,14 +40,18 @@ class UnknownInstruction(LookupError):
 
     Attributes:
         spelling: what was asked for.
-        reason: why it is none.
-        close: canonical spellings of the closest legal instructions.
+        reason: why it is none; ``the closest`` in it is the first of ``close``.
+        close: canonical spellings of the closest legal instructions; empty where nothing is near.
     """
 
     def __init__(self, spelling: str, reason: str, close: list[str]) -> None:
         self.spelling, self.reason, self.close = spelling, reason, close
         hint = "".join(f"\n  {text}" for text in close)
-        super().__init__(f"{spelling}: {reason}" + (f"; closest:{hint}" if close else ""))
+        super().__init__(f"{_shortened(spelling)}: {reason}" + (f"; closest:{hint}" if close else ""))
+
+
+def _shortened(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 class OperandForm(msgspec.Struct, frozen=True):
@@ -48,6 +66,9 @@ class OperandForm(msgspec.Struct, frozen=True):
     name: str
     syntax: str
     operands: tuple[Operand, ...]
+
+    def __repr__(self) -> str:
+        return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
 
     def operand(self, name: str) -> Operand:
         """The operand of that name; ``KeyError`` where the form has none."""
@@ -65,31 +86,45 @@ class Metadata:
         selectors: legal values of the sparsity selector are 0..selectors-1.
         width: bits of the field of one chunk.
         granularity: the pattern of zeros that the fields describe.
+        legal: the values that a field may have in this instruction, in binary: ``("0b0100", ...)``.
+        contributors: which threads of each quad hold it for which selector, in words.
     """
 
-    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity) -> None:
+    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity, variant: Variant) -> None:
         self.layout = layout
         self.granularity = pattern
+        ordered = pattern.ordered and pattern.ordered_when and matches(pattern.ordered_when, variant.facts)
+        self.legal = pattern.ordered if ordered else pattern.legal
         self.rows, self.chunks = layout.rows, layout.cols
         self.selectors = entry.selectors
         self.width = pattern.index_bits * pattern.indices
         self.contributors = entry.contributors
 
+    def __repr__(self) -> str:
+        return f"<Metadata: {self.rows} rows x {self.chunks} chunks x {self.width} bits, selectors 0..{self.selectors - 1}>"
+
     def locate(self, row: Any, chunk: Any, selector: Any = 0) -> tuple[Any, Any, int]:
-        """``(lane, lowest bit, width)`` of the field that describes ``chunk`` of ``row``; row and chunk may be arrays.
+        """``(lane, lowest bit, width)`` of the field that describes ``chunk`` of ``row``; integers or arrays.
+
+        Arrays are not checked.
 
         Raises:
+            TypeError: something that is neither an integer nor an array.
             ValueError: a scalar out of range.
         """
-        for name, value, limit in (("row", row, self.rows), ("chunk", chunk, self.chunks), ("selector", selector, self.selectors)):
-            operands._in_range(name, value, limit)
-        place = self.layout.map.apply({"row": row, "chunk": chunk, "selector": selector})
+        limits = (("row", row, self.rows), ("chunk", chunk, self.chunks), ("selector", selector, self.selectors))
+        place = self.layout.map.apply({name: operands.in_range(name, value, limit) for name, value, limit in limits})
         return place["lane"], place["field"] * self.width, self.width
 
     def fields(self, lane: int, selector: int = 0) -> list[tuple[int, int, int]]:
-        """The ``(row, chunk, lowest bit)`` of every field in the register of ``lane``; empty where that lane is ignored."""
-        operands._in_range("lane", lane, self.layout.threads)
-        operands._in_range("selector", selector, self.selectors)
+        """The ``(row, chunk, lowest bit)`` of every field in the register of ``lane``; empty where that lane is ignored.
+
+        Raises:
+            TypeError: anything but one integer; arrays too, since the lanes' lists differ in length.
+            ValueError: a lane or selector out of range.
+        """
+        lane = operands.in_range("lane", operands.integer("lane", lane), self.layout.threads)
+        selector = operands.in_range("selector", operands.integer("selector", selector), self.selectors)
         back = self.layout.map.inverse()
         found = (back.apply({"lane": lane, "field": field}) | {"bit": field * self.width} for field in range(32 // self.width))
         return [(place["row"], place["chunk"], place["bit"]) for place in found if place["selector"] == selector]
@@ -130,12 +165,46 @@ class Instruction:
         return requirements.accepted_by(self.database.spec, self.variant)
 
     def requirements(self) -> list[Requirement]:
-        """What the manual states, rule by rule, each with its source; all of them hold together."""
-        return requirements.stated(self.variant)
+        """What the manual states, rule by rule, each with its source; all of them hold together.
+
+        Empty for an instruction that the manual does not have: see :meth:`accepted_by` and :meth:`observed`.
+        """
+        return requirements.stated(self.variant) if self.documented else []
 
     def observed(self) -> list[Observation]:
         """Where assemblers differ from the manual, or from each other."""
         return requirements.observed(self.variant)
+
+    def releases(self) -> dict[str, str]:
+        """Where releases of the assembler differ, in words.
+
+        Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling where the
+        releases differ about the instruction itself.
+        """
+        return requirements.releases(self.database.spec, self.variant)
+
+    def semantics(self) -> list[Semantics]:
+        """What its arithmetic promises."""
+        return self._matching(self.variant.instruction.semantics)
+
+    def undefined(self) -> list[Statement]:
+        """When its behaviour is undefined."""
+        return self._matching(self.variant.instruction.undefined)
+
+    def uniform(self) -> list[Statement]:
+        """What must be the same over the threads that execute it."""
+        return self._matching(self.variant.instruction.uniform)
+
+    def notes(self) -> list[Statement]:
+        """What else is worth knowing about it."""
+        return self._matching(self.variant.instruction.notes)
+
+    def errata(self) -> list[Erratum]:
+        """Where the manual is wrong about its family."""
+        return [entry for entry in self.database.spec.errata if entry.family == self.family]
+
+    def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
+        return [entry for entry in entries if matches(entry.when, self.variant.facts)]
 
     @functools.cached_property
     def forms(self) -> tuple[OperandForm, ...]:
@@ -170,7 +239,7 @@ class Instruction:
         plan = layouts.metadata_plan(self.database.spec, self.variant, "")
         if entry is None or pattern is None or plan is None:
             raise AttributeError(f"{self.canonical} is not sparse: it has no metadata")
-        return Metadata(self.database.layout[plan.name], entry, pattern)
+        return Metadata(self.database.layout[plan.name], entry, pattern, self.variant)
 
 
 def operand_names(syntax: str) -> list[str]:
@@ -204,6 +273,8 @@ class Catalog:
 
     def find(self, spelling: str) -> Instruction:
         """The instruction that any accepted spelling means; raises :class:`UnknownInstruction`."""
+        if not isinstance(spelling, str):
+            raise TypeError(f"an instruction is named by a string, not by {type(spelling).__name__}")
         text = spelling.strip()
         for entry in self.database.spec.instructions:
             if set(_fixed_tokens(entry.syntax)) <= set(text.split(".")):
@@ -214,32 +285,86 @@ class Catalog:
         raise self._unknown(text)
 
     def _unknown(self, spelling: str) -> UnknownInstruction:
-        tokens = spelling.split(".")
-        opcodes = {entry.name.split(".")[0] for entry in self.database.spec.instructions}
-        if tokens[0] not in opcodes:
-            return UnknownInstruction(spelling, f"{tokens[0]!r} is no matrix instruction", sorted(opcodes))
-        close = self._closest(tokens)
-        known = {token for instruction in self.all() for token in instruction.canonical.split(".")}
-        strange = [token for token in tokens if token not in known]
-        if strange:
-            reason = "no matrix instruction has " + ", ".join(f"{'.' + token!r}" for token in strange)
-        else:
-            reason = "its qualifiers are not legal together"
-        return UnknownInstruction(spelling, reason, close)
-
-    def _closest(self, tokens: list[str], count: int = 3) -> list[str]:
-        """The canonical spellings that share the longest runs of tokens with what was asked for; of equals, the nearest shapes."""
         import difflib  # only when there is something to explain
 
+        opcode, *rest = spelling.split(".")
+        opcodes = sorted({entry.name.split(".")[0] for entry in self.database.spec.instructions})
+        if opcode not in opcodes:
+            likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
+            close = self._closest([*likely, *rest], least=0.5)
+            return UnknownInstruction(spelling, f"{_shortened(opcode)!r} is no matrix instruction", [ins.canonical for ins in close])
+        close = self._closest([opcode, *rest])
+        known = {token for instruction in self.all() for token in instruction.canonical.split(".")}
+        reason = _shortened("; ".join(dict.fromkeys(_differences([opcode, *rest], close[0], known))))
+        return UnknownInstruction(spelling, reason, [ins.canonical for ins in close])
+
+    def _closest(self, tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
+        """The instructions that share most tokens; of equals, those with the longest runs of them, then the nearest shapes.
+
+        None with a share of common tokens below ``least``.
+        """
+        import difflib
+
+        wanted = Counter(tokens)
+        shares = []
+        for instruction in self.all():
+            own = instruction.canonical.split(".")
+            share = 2 * (Counter(own) & wanted).total() / (len(own) + len(tokens))
+            shares.append((share, instruction))
+        shares = [pair for pair in shares if pair[0] >= least]
+        shares.sort(key=lambda pair: -pair[0])
+        if not shares:
+            return []
+        last = shares[:count][-1][0]
         matcher = difflib.SequenceMatcher(None, [], tokens, autojunk=False)
-        wanted = next((match for match in map(_SHAPE.fullmatch, tokens) if match), None)
+        shape = next((match for match in map(_SHAPE.fullmatch, tokens) if match), None)
 
-        def likeness(instruction: Instruction) -> tuple[float, int, str]:
+        def likeness(pair: tuple[float, Instruction]) -> tuple[float, float, int, str]:
+            share, instruction = pair
             matcher.set_seq1(instruction.canonical.split("."))
-            sizes = zip(instruction.shape or (), map(int, wanted.groups()) if wanted else (), strict=False)
-            return -matcher.ratio(), sum(abs(ours - theirs) for ours, theirs in sizes), instruction.canonical
+            sizes = zip(instruction.shape or (), map(int, shape.groups()) if shape else (), strict=False)
+            return -share, -matcher.ratio(), sum(abs(ours - theirs) for ours, theirs in sizes), instruction.canonical
 
-        return [instruction.canonical for instruction in sorted(self.all(), key=likeness)[:count]]
+        return [instruction for _, instruction in sorted((pair for pair in shares if pair[0] >= last), key=likeness)[:count]]
+
+
+def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> Iterator[str]:
+    """How a spelling differs from the closest instruction's, in words; ``known`` are the tokens of all instructions."""
+    own = closest.canonical.split(".")
+    missing = list((Counter(own) - Counter(tokens)).elements())
+    extra = list((Counter(tokens) - Counter(own)).elements())
+    for token in list(extra):
+        other = next((other for other in missing if _alike(token, other, closest)), None)
+        if other is None and len(extra) == len(missing):
+            other = missing[0]
+        if other is not None:
+            extra.remove(token)
+            missing.remove(other)
+            where = "where the closest has" if token in known else "is in no matrix instruction; the closest has"
+            yield f"'.{token}' {where} '.{other}'"
+    if missing:
+        yield "it lacks " + ", ".join(f"'.{token}'" for token in dict.fromkeys(missing))
+    for token in dict.fromkeys(extra):
+        fault = "stands twice" if token in own else "does not belong" if token in known else "is in no matrix instruction"
+        yield f"'.{token}' {fault}"
+    if sorted(tokens) == sorted(own):
+        opcode = closest.variant.instruction.opcode or own[0]
+        if not ".".join(tokens).startswith(f"{opcode}."):
+            yield f"'{opcode}' must stand first"
+        else:
+            groups = ordered_tokens(closest.variant.instruction)
+            for group in sorted(set(groups.values())):
+                ours, theirs = (".".join(token for token in text if groups.get(token) == group) for text in (tokens, own))
+                if ours != theirs:
+                    yield f"'.{ours}' stands in another order than the closest's '.{theirs}'"
+
+
+def _alike(token: str, other: str, closest: Instruction) -> bool:
+    """Whether ``token`` could stand for the same thing as ``other`` does in the closest instruction."""
+    if _SHAPE.fullmatch(other):
+        return _SHAPE.fullmatch(token) is not None
+    instruction = closest.variant.instruction
+    return any(value == other and token in qualifier_values(instruction, name) for name, value in closest.qualifiers.items())
 
 
 def _fixed_tokens(syntax: str) -> list[str]:
@@ -248,9 +373,18 @@ def _fixed_tokens(syntax: str) -> list[str]:
 
 
 def load(path: str | os.PathLike[str]) -> Database:
-    """Read a ``ptxmma.json``."""
+    """Read a ``ptxmma.json``.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no database of this version of ptxmma.
+    """
     with open(path, "rb") as file:
-        return msgspec.json.decode(file.read(), type=Database)
+        text = file.read()
+    try:
+        return msgspec.json.decode(text, type=Database)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{os.fspath(path)}: no database of this version of ptxmma: {error}") from None
 
 
 @functools.cache
@@ -278,6 +412,7 @@ def instruction(spelling: str, *, database: DatabaseLike = None) -> Instruction:
     """The instruction that ``spelling`` means: canonical, or any other that assemblers accept.
 
     Raises:
+        TypeError: ``spelling`` is no string.
         UnknownInstruction: with the reason and the closest legal spellings.
     """
     return catalog(database).find(spelling)
@@ -292,7 +427,7 @@ def instructions(
     sparse: bool | None = None,
     database: DatabaseLike = None,
 ) -> Iterator[Instruction]:
-    """Iterate over the instructions for which every given filter holds.
+    """The instructions for which every given filter holds, as an iterator; the filters are checked at once.
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an
     earlier one.  ``family`` is one of ``mma``, ``mma.sp``, ``wgmma``, ``wgmma.sp``.
@@ -306,6 +441,12 @@ def instructions(
     _known("target", target, (entry.name for entry in spec.targets))
     _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
     _known("atype", atype, (entry.name for entry in spec.types.elements))
+    return _passing(held, family, target, ptx, atype, sparse)
+
+
+def _passing(
+    held: Catalog, family: str | None, target: str | None, ptx: str | None, atype: str | None, sparse: bool | None
+) -> Iterator[Instruction]:
     for found in held.all():
         if family is not None and found.family != family:
             continue

@@ -117,6 +117,7 @@ class IsaVersion(_Entry, frozen=True, kw_only=True):
 
     version: str  # "8.7"
     cuda: str  # "12.8"
+    note: str = ""
     source: str
 
 
@@ -317,7 +318,8 @@ class Granularity(_Entry, frozen=True, kw_only=True):
     index_bits: int  # bits of one index: 2
     indices: int  # indices in a field: 2
     legal: tuple[str, ...]  # field values, in binary: "0b0100"
-    ordered: tuple[str, ...] = ()  # the legal ones under ordered metadata, where that is narrower
+    ordered: tuple[str, ...] = ()  # the legal ones where the indices must ascend
+    ordered_when: tuple[Condition, ...] = ()  # which variants demand that
     text: str
     source: str
 
@@ -431,7 +433,7 @@ class SharedMemory(_Entry, frozen=True, kw_only=True):
 
     alignment: int  # bytes
     swizzle_formula: str  # address ^ …: formula over address, base_offset and span (swizzle bytes)
-    base_offset: str  # formula over the pattern's start address
+    base_offset: str  # formula over start (of the pattern) and pattern (its size in bytes)
     swizzles: tuple[Swizzle, ...]
     layouts: tuple[CanonicalLayout, ...]
     majorness: tuple[Majorness, ...]
@@ -462,13 +464,32 @@ class Definition(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+class Ordering(_Entry, frozen=True, kw_only=True):
+    """What must stand between two events so that the second sees the first."""
+
+    earlier: str  # "access to a register"
+    later: str  # "wgmma.mma_async with it as accumulator or fragment of A"
+    needs: str  # the instruction: "wgmma.fence"; "": they are ordered anyway
+    by: str = ""  # who executes it: "every warp of the warpgroup"
+    text: str
+    source: str
+
+
+class ProxyAccess(_Entry, frozen=True, kw_only=True):
+    """Through which proxy an access to memory goes."""
+
+    access: str
+    proxy: str  # "async" or "generic"
+    source: str
+
+
 class Protocol(_Entry, frozen=True, kw_only=True):
     """How asynchronous instructions are ordered against registers and memory."""
 
     definitions: tuple[Definition, ...]
     steps: tuple[Step, ...]
-    fences: tuple[Statement, ...]  # where a register fence is needed, and where not
-    proxies: tuple[Statement, ...]
+    orderings: tuple[Ordering, ...]
+    proxies: tuple[ProxyAccess, ...]
     source: str
 
 
@@ -532,6 +553,9 @@ class Layout(_Entry, frozen=True, kw_only=True):
     threads: int = 32
     entry: int  # index of the spec's entry: fragments, metadata or scales
     map: BitMap
+
+    def __repr__(self) -> str:
+        return f"<Layout {self.name}>"
 
     @property
     def field_bits(self) -> int:

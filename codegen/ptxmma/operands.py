@@ -6,6 +6,7 @@ The set is closed: a family made of these kinds is data alone.  Each kind is one
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,6 +61,11 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout | None = None
     sparsity: Granularity | None = None
 
+    def __repr__(self) -> str:
+        held = f"{self.elements} x {self.element_type}" if self.elements else self.kind
+        carried = f" in {self.registers} x {self.register_types[0]}" if self.registers else ""
+        return f"<Operand {self.name}: {held}{carried}>"
+
     @property
     def elements_per_register(self) -> int:
         """Elements in one register, e.g. 2 for f16 in b32."""
@@ -69,9 +75,10 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         """``(row, col)`` of element ``i`` of thread ``lane``; integers or arrays.
 
         ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1.  For a sparse A, ``col`` is
-        the column in the packed matrix.
+        the column in the packed matrix.  Arrays (whatever has a shape) are not checked; their integers need 16 bits or more.
 
         Raises:
+            TypeError: something that is neither an integer nor an array.
             ValueError: the operand has no layout, or a scalar is out of range.
         """
         place = self._map(lane=lane, i=i)
@@ -85,15 +92,13 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         """``(lane, i)`` of the element at ``row``, ``col``: the inverse of :meth:`coords`.
 
         Raises:
+            TypeError: something that is neither an integer nor an array.
             ValueError: the operand has no layout, or a scalar lies outside the matrix.
         """
         layout = self._fragment()
-        _in_range("row", row, self.rows)
-        _in_range("col", col, self.cols)
-        place = {"row": row, "col": col}
+        place = {"row": in_range("row", row, self.rows), "col": in_range("col", col, self.cols)}
         if "computation" in layout.map.outputs:
-            _in_range("computation", computation, 1 << layout.map.outputs["computation"])
-            place["computation"] = computation
+            place["computation"] = in_range("computation", computation, 1 << layout.map.outputs["computation"])
         found = layout.map.inverse().apply(place)
         return found["lane"], found["i"]
 
@@ -122,15 +127,31 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
 
     def _map(self, *, lane: Any, i: Any) -> dict[str, Any]:
         layout = self._fragment()
-        _in_range("lane", lane, layout.threads)
-        _in_range("i", i, self.elements)
-        return layout.map.apply({"lane": lane, "i": i})
+        return layout.map.apply({"lane": in_range("lane", lane, layout.threads), "i": in_range("i", i, self.elements)})
 
 
-def _in_range(name: str, value: Any, limit: int) -> None:
-    """Check a scalar; arrays are taken as they are, since a check would cost more than the answer."""
-    if isinstance(value, int) and not 0 <= value < limit:
+def in_range(name: str, value: Any, limit: int) -> Any:
+    """A scalar, checked, as ``int``; arrays are taken as they are, since a check would cost more than the answer.
+
+    Raises:
+        TypeError: neither an integer nor an array.
+        ValueError: a scalar outside 0..limit-1.
+    """
+    if type(value) is not int:
+        if getattr(value, "shape", ()) != ():
+            return value
+        value = integer(name, value, "an integer or an array of integers")
+    if not 0 <= value < limit:
         raise ValueError(f"{name} = {value} is out of range: 0..{limit - 1}")
+    return value
+
+
+def integer(name: str, value: Any, wanted: str = "one integer") -> int:
+    """Any kind of integer (a NumPy scalar too) as ``int``; ``TypeError`` for all else."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}") from None
 
 
 Known = dict[str, Any]

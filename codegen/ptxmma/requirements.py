@@ -63,6 +63,13 @@ def observed(variant: Variant) -> list[Observation]:
     return list(variant.observed)
 
 
+def releases(spec: Spec, variant: Variant) -> dict[str, str]:
+    """Where releases of the assembler differ: canonical spelling (the instruction itself) or accepting target -> how."""
+    found = {target.name: target.releases for target in accepting(spec, variant) if target.releases}
+    own = "; ".join(entry.releases for entry in variant.observed if entry.releases)
+    return {variant.canonical: own} | found if own else found
+
+
 def floor(variant: Variant) -> str:
     """The first PTX ISA version that has the instruction itself, whatever the target."""
     seen = [entry.ptx for entry in variant.observed if entry.ptx]

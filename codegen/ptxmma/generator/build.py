@@ -30,21 +30,19 @@ class Positions:
     """Where each part of a built spec stands in its YAML files."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Path_, Path_, Document]] = []
+        self._parts: dict[Path_, tuple[Path_, Document]] = {}
 
     def add(self, place: Path_, document: Document, origin: Path_) -> None:
         """The model's ``place`` comes from ``origin`` of ``document``."""
-        self._parts.append((place, origin, document))
+        self._parts.setdefault(place, (origin, document))
 
     def at(self, *place: str | int) -> Position:
         """The position of a part of the model, or of the nearest part around it that has one."""
-        best: tuple[Path_, Path_, Document] | None = None
-        for part in self._parts:
-            if place[: len(part[0])] == part[0] and (best is None or len(part[0]) > len(best[0])):
-                best = part
-        if best is None:
-            return Position("spec")
-        return nearest(best[2], best[1] + tuple(place[len(best[0]) :]))
+        for length in range(len(place), -1, -1):
+            if place[:length] in self._parts:
+                origin, document = self._parts[place[:length]]
+                return nearest(document, origin + place[length:])
+        return Position("spec")
 
 
 def build(documents: list[Document]) -> tuple[Spec, Positions]:
@@ -148,6 +146,7 @@ def _operands(value: Any) -> Any:
 
 _LONG_FORMS: dict[str, Callable[[Any], Any]] = {
     "when": lambda value: value if isinstance(value, str) else _conditions(value),
+    "ordered_when": _conditions,
     "of": lambda value: value if isinstance(value, str) else _conditions(value),
     "row": _cases,
     "col": _cases,

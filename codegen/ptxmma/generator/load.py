@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,20 +25,23 @@ from ptxmma.generator.problems import Position, Problem, SpecError
 Path_ = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+#: Longer integers mean nothing in a spec, and Python refuses to convert the longest.
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DEEPEST = 40
 
 
 class Document:
     """One YAML document: its data, and where each part of it stands.
 
-    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key.
+    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key;
+    ``containers`` has the mappings and lists that hold something.
     """
 
-    def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position]) -> None:
+    def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position], containers: set[Path_]) -> None:
         self.data = data
         self.positions = positions
         self.keys = keys
+        self.containers = containers
 
 
 def load(directory: Path, overlay: Path | None = None) -> list[Document]:
@@ -68,12 +72,18 @@ def load(directory: Path, overlay: Path | None = None) -> list[Document]:
 def _files(directory: Path) -> dict[str, Path]:
     if not directory.is_dir():
         raise SpecError([Problem(Position(str(directory)), "not a directory; give one that holds *.yaml files")])
-    return {path.relative_to(directory).as_posix(): path for path in directory.rglob("*.yaml")}
+    return {path.relative_to(directory).as_posix(): path for pattern in ("*.yaml", "*.yml") for path in directory.rglob(pattern)}
 
 
 def _read(path: Path, problems: list[Problem]) -> list[Document]:
     """The documents of one file; what is wrong with it joins ``problems``."""
     shown = _shown(path)
+    if path.suffix == ".yml":
+        problems.append(Problem(Position(shown), f"only *.yaml files are read; name it {path.with_suffix('.yaml').name}"))
+        return []
+    if not path.is_file():
+        problems.append(Problem(Position(shown), "not a regular file"))
+        return []
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -96,14 +106,14 @@ def _read(path: Path, problems: list[Problem]) -> list[Document]:
     documents = []
     for node in nodes:
         reader = _Reader(shown, problems)
-        documents.append(Document(reader.read(node, ()), reader.positions, reader.keys))
+        documents.append(Document(reader.read(node, ()), reader.positions, reader.keys, reader.containers))
     return documents
 
 
 def _shown(path: Path) -> str:
     """The path as a reader would type it: relative to the working directory where it lies below it."""
     try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
+        return (Path(os.path.realpath(path.parent)) / path.name).relative_to(Path.cwd()).as_posix()
     except ValueError:
         return str(path)
 
@@ -114,6 +124,7 @@ class _Reader:
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self.positions: dict[Path_, Position] = {}
         self.keys: dict[Path_, Position] = {}
+        self.containers: set[Path_] = set()
         self._file = file
         self._problems = problems
         self._seen: set[int] = set()
@@ -131,6 +142,8 @@ class _Reader:
             return None
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, position)
+        if node.value:
+            self.containers.add(path)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
         result: dict[str, Any] = {}
@@ -157,6 +170,9 @@ class _Reader:
             return int(node.value)
         if kind == "bool" and node.value in ("true", "false"):
             return node.value == "true"
+        if kind == "int":
+            self._problems.append(Problem(position, f"{node.value}: an integer must be written in decimal, with at most 18 digits"))
+            return node.value
         what = {"float": "a number with a fraction", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
         message = f'{node.value or "an empty value"} is {what} to YAML; write it in quotes: "{node.value}"'
         self._problems.append(Problem(position, message))
@@ -254,5 +270,5 @@ def nearest(document: Document, path: Path_) -> Position:
     """Where ``path`` stands, or the nearest part around it that is there: the text of a scalar, the key of anything larger."""
     while path not in document.positions:
         path = path[:-1]
-    whole = any(len(other) == len(path) + 1 and other[:-1] == path for other in document.positions)
-    return document.keys.get(path, document.positions[path]) if whole else document.positions[path]
+    position = document.positions[path]
+    return document.keys.get(path, position) if path in document.containers else position

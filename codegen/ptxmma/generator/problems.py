@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 
@@ -27,9 +28,24 @@ class Problem(NamedTuple):
         return f"{self.position}: {self.message}"
 
 
+#: Problems of one file that a message shows: the first few tell what is wrong with the rest.
+_MOST_SHOWN = 100
+
+
 class SpecError(Exception):
-    """A spec that cannot be used; ``problems`` holds every problem that the failing stage found, in order of place."""
+    """A spec that cannot be used; ``problems`` holds every problem that the failing stage found, in order of place.
+
+    Its text has a line for each, and for a file with very many says how many more there are.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__("\n".join(_lines(self.problems)))
+
+
+def _lines(problems: Iterable[Problem]) -> Iterator[str]:
+    for file, group in groupby(problems, lambda problem: problem.position.file):
+        found = list(group)
+        yield from map(str, found[:_MOST_SHOWN])
+        if len(found) > _MOST_SHOWN:
+            yield f"{file}: and {len(found) - _MOST_SHOWN} more problems"

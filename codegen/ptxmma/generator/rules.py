@@ -5,19 +5,34 @@ References lead somewhere, names are unique, every variant has exactly one answe
 
 from __future__ import annotations
 
+import keyword
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ptxmma import layouts, requirements
+from ptxmma.formula import FormulaError
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError
 from ptxmma.instructions import operand_names
-from ptxmma.model import Condition, Facts, Form, InstructionSet, Spec, matches
-from ptxmma.operands import KINDS
+from ptxmma.model import Condition, Facts, Form, InstructionSet, OperandKind, Spec, matches
 from ptxmma.variants import SHAPE, Variant, expand_form, placeholders, qualifier_values
 
 #: Facts that conditions may test besides an instruction's qualifiers.
 _COMMON_FACTS = {"name", "family", "m", "n", "k", SHAPE}
 _OPERAND_FACTS = {"operand", "bits", "ratio"}
+
+#: Files and folders beside which the headers and modules of the families stand.
+RESERVED = frozenset({"config", "cuda", "isa_versions", "ptxmma", "register_types", "shared_memory", "targets", "types", "variants"})
+#: What formulas read, by section: helper definitions of these names would hide them.
+_VARIABLES = {
+    "fragments": {"lane", "warp", "i", "m", "n", "k", "bits", "ratio"},
+    "metadata": {"lane", "i", "m", "n", "k", "bits", "ratio", "row", "chunk", "selector"},
+    "scales": {"lane", "i", "m", "n", "k", "bits", "ratio", "row", "block", "byte_id", "thread_id"},
+}
+#: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
+_LARGEST_SIZE = 4096
+_MOST_VARIANTS = 100_000
+_LARGEST_DOMAIN = 1 << 16
 
 
 def check(spec: Spec, positions: Positions) -> None:
@@ -43,6 +58,8 @@ class _Checker:
         self.elements = [entry.name for entry in spec.types.elements]
         self.registers = [entry.name for entry in spec.types.registers]
         self.told: set[Position] = set()
+        self.sized: set[tuple[object, ...]] = set()
+        self.missing: set[tuple[tuple[str, ...], Position, str]] = set()
 
     # --- one entry against the others ---------------------------------------------------------------------------------------
 
@@ -65,6 +82,18 @@ class _Checker:
                     first = self.at(*place, seen[name])
                     yield Problem(self.at(*place, index), f"{name!r} stands twice; the first is at {first}")
                 seen.setdefault(name, index)
+        files: dict[str, str] = {}
+        for index, entry in enumerate(spec.instructions):
+            file = entry.family.replace(".", "_")
+            other = files.setdefault(file, entry.family)
+            if file in RESERVED or keyword.iskeyword(file):
+                yield Problem(
+                    self.at("instructions", index, "family"), f"a family cannot be called {entry.family!r}: other files have this name"
+                )
+            elif other != entry.family:
+                yield Problem(
+                    self.at("instructions", index, "family"), f"the families {other!r} and {entry.family!r} would share their files"
+                )
 
     def references(self) -> Iterator[Problem]:
         """Every name leads to an entry."""
@@ -91,9 +120,13 @@ class _Checker:
         for index, erratum in enumerate(spec.errata):
             if erratum.family:
                 yield from self._known("family", [erratum.family], families, "errata", index, "family")
+        for section in _VARIABLES:
+            for index, part in enumerate(getattr(spec, section)):
+                yield from self._let(part.let, section, index)
         errata = [entry.id for entry in spec.errata]
         for index, fragment in enumerate(spec.fragments):
             for number, stated in enumerate(fragment.stated):
+                yield from self._let(stated.let, "fragments", index, "stated", number)
                 if stated.erratum:
                     yield from self._known("erratum", [stated.erratum], errata, "fragments", index, "stated", number, "erratum")
         if spec.shared_memory is not None:
@@ -111,6 +144,11 @@ class _Checker:
                         break
                     taken[bit] = field.name
 
+    def _let(self, let: Iterable[str], section: str, *place: str | int) -> Iterator[Problem]:
+        for name in let:
+            if name in _VARIABLES[section]:
+                yield Problem(self.at(section, *place, "let", name), f"{name!r} is a variable of formulas already; choose another name")
+
     def _ancestors(self, name: str) -> set[str]:
         includes = {entry.name: entry.includes for entry in self.spec.targets}
         found: set[str] = set()
@@ -126,7 +164,7 @@ class _Checker:
         allowed = list(known)
         for name in names:
             if name not in allowed:
-                yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {', '.join(allowed)}")
+                yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {_list(allowed)}")
 
     # --- instructions -------------------------------------------------------------------------------------------------------
 
@@ -143,11 +181,7 @@ class _Checker:
             for number, group in enumerate(entry.ordered):
                 yield from self._known("qualifier", group, entry.qualifiers, *place, "ordered", number)
             for name, operand in entry.operand_kinds.items():
-                here = (*place, "operand_kinds", name)
-                if KINDS[operand.kind] in (KINDS["fragment"], KINDS["accumulator"]):
-                    yield from self._known("qualifier", [operand.type], entry.qualifiers, *here)
-                if operand.kind == "immediate" and not operand.values and operand.limit < 0:
-                    yield Problem(self.at(*here), f"immediate {name!r} needs values: [...] or limit: N (for 0..N)")
+                yield from self._operand_kind(entry, name, operand, (*place, "operand_kinds", name))
             for key, texts in entry.operands.items():
                 for text in texts:
                     yield from self._known("operand", operand_names(text), entry.operand_kinds, *place, "operands", key)
@@ -155,10 +189,53 @@ class _Checker:
                 yield from self._form(entry, form, (*place, "forms", number))
             for number, rule in enumerate(entry.requires):
                 yield from self._rule(rule.ptx, rule.targets, (*place, "requires", number))
+                for before, other in enumerate(entry.requires[:number]):
+                    differ = (rule.ptx and other.ptx and rule.ptx != other.ptx) or (
+                        rule.targets and other.targets and rule.targets != other.targets
+                    )
+                    if differ and _normal(rule.when) == _normal(other.when):
+                        first = self.at(*place, "requires", before)
+                        yield Problem(
+                            self.at(*place, "requires", number),
+                            f"another rule has the same condition and asks for something else, at {first}",
+                        )
             for number, observed in enumerate(entry.observed):
                 yield from self._rule(observed.ptx, observed.targets, (*place, "observed", number))
 
+    def _operand_kind(self, entry: InstructionSet, name: str, operand: OperandKind, here: tuple[str | int, ...]) -> Iterator[Problem]:
+        if operand.kind in _MATRICES:
+            yield from self._known("qualifier", [operand.type], entry.qualifiers, *here, "type")
+            if operand.type in entry.qualifiers:
+                for value in sorted(qualifier_values(entry, operand.type) - set(self.elements)):
+                    message = f"{operand.type!r} gives no element types: it may be {value!r}; known: {_list(self.elements)}"
+                    yield Problem(self.at(*here, "type"), message)
+        if operand.kind in ("metadata", "selector") and not entry.sparse:
+            yield Problem(self.at(*here), f"{name!r} is for instructions with a sparse A; this one does not say sparse: true")
+        if operand.kind == "immediate" and not operand.values and operand.limit < 0:
+            yield Problem(self.at(*here), f"immediate {name!r} needs values: [...] or limit: N (for 0..N)")
+        elif operand.default is not None and operand.default not in (operand.values or range(operand.limit + 1)):
+            allowed = _list(map(str, operand.values)) or f"0..{operand.limit}"
+            yield Problem(self.at(*here, "default"), f"{operand.default} is no value of {name!r}; there are {allowed}")
+
+    def _shapes(self, form: Form, place: tuple[str | int, ...]) -> Iterator[Problem]:
+        for number, shape in enumerate(form.shapes):
+            here = (*place, "shape", number) if len(form.shapes) > 1 else (*place, "shape")
+            for span in shape.n:
+                if span.first > span.last:
+                    yield Problem(self.at(*here, "n"), f"a range from {span.first} to {span.last} is empty")
+                elif (span.last - span.first) % span.step:
+                    yield Problem(self.at(*here, "n"), f"steps of {span.step} from {span.first} do not reach {span.last}")
+            for name, value in (("m", shape.m), ("n", max(span.last for span in shape.n)), ("k", shape.k)):
+                if not 1 <= value <= _LARGEST_SIZE:
+                    yield Problem(self.at(*here, name), f"{name} = {value} is out of range: 1..{_LARGEST_SIZE}")
+
     def _form(self, entry: InstructionSet, form: Form, place: tuple[str | int, ...]) -> Iterator[Problem]:
+        yield from self._shapes(form, place)
+        shapes = sum(len(range(span.first, span.last + 1, span.step)) for shape in form.shapes for span in shape.n)
+        count = max(shapes, 1) * math.prod(len(values) for values in form.qualifiers.values())
+        if count > _MOST_VARIANTS:
+            yield Problem(self.at(*place), f"this form has {count} variants; at most {_MOST_VARIANTS} are allowed")
+        yield from self._matrices(entry, form, place)
         for name, values in form.qualifiers.items():
             here = (*place, name)
             if name not in entry.qualifiers:
@@ -175,6 +252,18 @@ class _Checker:
                 yield Problem(self.at(*place), f"the syntax needs {name!r}, which this form does not give")
         if entry.operands or form.operands:
             yield from self._known("operand list", [form.operands], entry.operands, *place, "operands")
+
+    def _matrices(self, entry: InstructionSet, form: Form, place: tuple[str | int, ...]) -> Iterator[Problem]:
+        """A form gives all that the layouts of its instruction's operands are derived from."""
+        matrices = {name: operand.type for name, operand in entry.operand_kinds.items() if operand.kind in _MATRICES}
+        if entry.sparse:
+            matrices.setdefault("a", "atype")
+        if matrices and not form.shapes:
+            yield Problem(self.at(*place), f"operand {next(iter(matrices))!r} holds a matrix, and this form gives no shape")
+        for name, qualifier in matrices.items():
+            values = form.qualifiers.get(qualifier, ("",))
+            if "" in values:
+                yield Problem(self.at(*place), f"operand {name!r} needs {qualifier!r}, which this form does not always give")
 
     def _rule(self, ptx: str, targets: Sequence[str], place: tuple[str | int, ...]) -> Iterator[Problem]:
         if ptx:
@@ -196,10 +285,13 @@ class _Checker:
                     conditions: tuple[Condition, ...] = getattr(rule, "when")  # noqa: B009  # the entries differ in type
                     yield from self._condition(conditions, values, _COMMON_FACTS, ("instructions", index, name, number, "when"))
             for name, qualifier in entry.qualifiers.items():
+                if qualifier.usual:
+                    here = ("instructions", index, "qualifiers", name, "usual")
+                    yield from self._known(f"value of {name}", [qualifier.usual], sorted(values[name]), *here)
                 for number, default in enumerate(qualifier.default):
-                    here = ("instructions", index, "qualifiers", name, "default", number)
-                    yield from self._condition(default.when, values, _COMMON_FACTS, (*here, "when"))
-                    yield from self._known(f"value of {name}", [default.value], sorted(values[name]), *here, "value")
+                    place = ("instructions", index, "qualifiers", name, "default", number)
+                    yield from self._condition(default.when, values, _COMMON_FACTS, (*place, "when"))
+                    yield from self._known(f"value of {name}", [default.value], sorted(values[name]), *place, "value")
         for section, key in (("fragments", "of"), ("granularities", "of"), ("metadata", "of"), ("scales", "of")):
             for number, part in enumerate(getattr(self.spec, section)):
                 yield from self._condition(getattr(part, key), everything, _COMMON_FACTS | _OPERAND_FACTS, (section, number, key))
@@ -217,7 +309,7 @@ class _Checker:
                     yield Problem(self.at(*place), f"the condition tests {key!r}, which is no fact here; known: {known}")
                 for value in allowed if key in values else ():
                     if value and value not in values[key]:
-                        yield Problem(self.at(*place), f"no form has {key} {value!r}; there are {_list(sorted(values[key]))}")
+                        yield Problem(self.at(*place), f"no form has {key} {value!r}; there are {_list(sorted(values[key])) or 'none'}")
 
     # --- variants -----------------------------------------------------------------------------------------------------------
 
@@ -240,6 +332,7 @@ class _Checker:
                     spellings[spelling] = position
                     identifiers[name] = spelling, position
                     yield from self._requirements(variant, index, position)
+                    yield from self._semantics(variant, index)
                     key = layouts.key(variant)
                     if key not in answered:
                         answered.add(key)
@@ -258,6 +351,14 @@ class _Checker:
             rules = " and ".join(_list(rule.targets) for rule in requirements.stated(variant) if rule.targets)
             yield Problem(position, f"the rules leave no target to {variant.canonical}: they ask for {rules}")
 
+    def _semantics(self, variant: Variant, index: int) -> Iterator[Problem]:
+        """At most one entry says what a variant computes."""
+        found = [number for number, entry in enumerate(variant.instruction.semantics) if matches(entry.when, variant.facts)]
+        if len(found) > 1 and (second := self.at("instructions", index, "semantics", found[1])) not in self.told:
+            self.told.add(second)
+            first = self.at("instructions", index, "semantics", found[0])
+            yield Problem(second, f"two entries say what {variant.canonical} computes; the other is at {first}")
+
     def _operands(self, variant: Variant, position: Position) -> Iterator[Problem]:
         spec = self.spec
         form_lists = variant.instruction.operands.get(variant.form.operands, ())
@@ -271,15 +372,21 @@ class _Checker:
                     name in c.operands and (element in c.elements if element else not c.elements) and matches(c.when, facts)
                     for c in spec.types.carriers
                 ]
-                yield from self._one(fits, ("types", "carriers"), f"operand {name!r} of {variant.canonical}", position)
+                yield from self._one(fits, ("types", "carriers"), f"operand {name!r} of {variant.canonical}", position, name)
             if element:
                 facts = layouts.fragment_facts(spec, variant, name, element)
                 fits = [name in f.operands and matches(f.of, facts) for f in spec.fragments]
-                yield from self._one(fits, ("fragments",), f"operand {name!r} of {variant.canonical}", position)
+                yield from self._one(fits, ("fragments",), f"operand {name!r} of {variant.canonical}", position, name)
+                if sum(fits) == 1:
+                    yield from self._fragment_size(fits.index(True), facts, variant)
             if entry.kind == "metadata":
                 yield from self._matching([p.of for p in spec.granularities], variant.facts, ("granularities",), variant, position)
                 facts = layouts.metadata_facts(spec, variant)
                 yield from self._matching([m.of for m in spec.metadata], facts, ("metadata",), variant, position)
+                pattern, metadata = layouts.granularity(spec, variant), layouts.metadata_entry(spec, variant)
+                if pattern is not None and metadata is not None:
+                    points = int(facts["m"]) * (int(facts["k"]) // pattern.chunk) * metadata.selectors
+                    yield from self._domain(points, variant, ("metadata", spec.metadata.index(metadata)))
             if entry.kind == "scale-data":
                 fits = [s.operand == entry.of and matches(s.of, variant.facts) for s in spec.scales]
                 yield from self._one(fits, ("scales",), f"the scale factors of {entry.of} of {variant.canonical}", position)
@@ -289,10 +396,39 @@ class _Checker:
     ) -> Iterator[Problem]:
         yield from self._one([matches(of, facts) for of in conditions], section, variant.canonical, position)
 
-    def _one(self, fits: Sequence[bool], section: tuple[str, ...], what: str, position: Position) -> Iterator[Problem]:
+    def _fragment_size(self, index: int, facts: Facts, variant: Variant) -> Iterator[Problem]:
+        """The matrix of a fragment has a size, and every thread a part of it."""
+        decisive = (index, variant.instruction.scope, *(value for value in facts.values() if isinstance(value, int)))
+        if decisive in self.sized:
+            return
+        self.sized.add(decisive)
+        entry = self.spec.fragments[index]
+        sizes = []
+        for name in ("rows", "cols"):
+            try:
+                sizes.append(layouts.size(getattr(entry, name), facts))
+            except FormulaError as error:
+                place = self.at("fragments", index, name)
+                place = place._replace(column=place.column + error.column)
+                if place not in self.told:
+                    self.told.add(place)
+                    yield Problem(place, f"{variant.canonical}: {error}")
+        if len(sizes) == 2:  # both could be evaluated
+            yield from self._domain(math.prod(sizes) * entry.computations if min(sizes) > 0 else 0, variant, ("fragments", index))
+
+    def _domain(self, points: int, variant: Variant, place: tuple[str | int, ...]) -> Iterator[Problem]:
+        threads = layouts.THREADS[variant.instruction.scope]
+        if not threads <= points <= _LARGEST_DOMAIN and (position := self.at(*place)) not in self.told:
+            self.told.add(position)
+            yield Problem(position, f"{variant.canonical} has {points} elements here; there must be {threads} to {_LARGEST_DOMAIN}")
+
+    def _one(self, fits: Sequence[bool], section: tuple[str, ...], what: str, position: Position, operand: str = "") -> Iterator[Problem]:
         """Exactly one entry of a section answers."""
         found = [index for index, fit in enumerate(fits) if fit]
         if not found:
+            if (missing := (section, position, operand)) in self.missing:
+                return  # once is enough for all variants of a form
+            self.missing.add(missing)
             yield Problem(position, f"no entry of {'.'.join(section)} covers {what}")
         elif len(found) > 1 and (second := self.at(*section, found[1])) not in self.told:
             self.told.add(second)  # once is enough: the same two cover many variants
@@ -300,6 +436,14 @@ class _Checker:
 
 
 _TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")
+
+
+_MATRICES = ("fragment", "accumulator")
+
+
+def _normal(conditions: Iterable[Condition]) -> frozenset[frozenset[tuple[str, frozenset[str | int]]]]:
+    """Equal for conditions that differ in the order of their parts only."""
+    return frozenset(frozenset((key, frozenset(values)) for key, values in condition.items()) for condition in conditions)
 
 
 def _list(names: Iterable[str]) -> str:

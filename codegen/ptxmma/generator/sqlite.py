@@ -30,7 +30,8 @@ def refresh(root: Path) -> None:
 
 def build(script: Path, target: Path) -> None:
     """Run a script into a new file that then takes the place of ``target``: nobody ever sees half a database."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    # The name is one that `write.compare` recognises as left over, should this process be killed.
+    handle, name = tempfile.mkstemp(prefix=f".ptxmma-{target.name}.", suffix=".tmp", dir=target.parent)
     os.close(handle)
     try:
         with contextlib.closing(sqlite3.connect(name)) as connection:

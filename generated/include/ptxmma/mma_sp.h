@@ -76,18 +76,25 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_legal(uint32_t mask, uint32_t field) {
 #define PTXMMA_MMA_SP_1_2_TF32_LEGAL_ORDERED 0x4010u
 
 /**
- * 4:8 sparsity of e2m1, u4, s4. Of eight neighbouring elements of a row, taken in pairs, two pairs
- * are kept; each pair has a 2-bit index.
+ * 4:8 sparsity of u4, s4. Of eight neighbouring elements of a row, taken in pairs, two pairs are
+ * kept; each pair has a 2-bit index.
  * Legal fields: 0b0001 0b0010 0b0011 0b0100 0b0110 0b0111 0b1000 0b1001 0b1011 0b1100 0b1101
  * 0b1110. With ordered metadata: 0b0100 0b1000 0b1001 0b1100 0b1101 0b1110.
  * Source: 9.7.14.6.1.
  */
-#define PTXMMA_MMA_SP_4_8_E2M1_LEGAL 0x7bdeu
-#define PTXMMA_MMA_SP_4_8_E2M1_LEGAL_ORDERED 0x7310u
 #define PTXMMA_MMA_SP_4_8_U4_LEGAL 0x7bdeu
 #define PTXMMA_MMA_SP_4_8_U4_LEGAL_ORDERED 0x7310u
 #define PTXMMA_MMA_SP_4_8_S4_LEGAL 0x7bdeu
 #define PTXMMA_MMA_SP_4_8_S4_LEGAL_ORDERED 0x7310u
+
+/**
+ * 4:8 sparsity of e2m1. Of eight neighbouring elements of a row, taken in pairs, two pairs are
+ * kept; each pair has a 2-bit index.
+ * Legal fields: 0b0100 0b1000 0b1001 0b1100 0b1101 0b1110.
+ * Source: 9.7.14.6.1.
+ */
+#define PTXMMA_MMA_SP_4_8_E2M1_LEGAL 0x7310u
+#define PTXMMA_MMA_SP_4_8_E2M1_LEGAL_ORDERED 0x7310u
 
 /* ---- m16n8k8 -------------------------------------------------------------------------------- */
 

@@ -62,13 +62,13 @@ PTXMMA_FN uint32_t ptxmma_swizzle_address(
 }
 
 /**
- * The descriptor's base offset for a pattern that starts at an address: 0 at a multiple of the pattern's size, elsewhere
+ * The descriptor's base offset for a swizzle pattern that starts at an address.
  *
- *     (start >> 7) & 7
+ *     (start % pattern != 0) * ((start >> 7) & 7)
  */
 PTXMMA_FN uint32_t ptxmma_base_offset(ptxmma_swizzle mode, uint32_t start) {
   const uint32_t pattern = ptxmma_describe_swizzle(mode)->pattern;
-  return (start % pattern != 0) * ((start >> 7) & 7);
+  return ((start % pattern) != 0) * ((start >> 7) & 7);
 }
 
 /* ---- canonical layouts ---------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ typedef enum ptxmma_variant {
 #include "variants/mma_sp.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
+#include "variants/fence_proxy.def"
 #undef PTXMMA_VARIANT
   PTXMMA_VARIANT_COUNT
 } ptxmma_variant;
@@ -47,7 +48,9 @@ typedef struct ptxmma_variant_info {
   const char *family;
   ptxmma_type dtype, atype, btype, ctype; /**< element types; PTXMMA_TYPE_NONE where it has none */
   ptxmma_type stype;                      /**< of the scale factors */
+  const char *qualifiers;                 /**< the others that tell it apart: "kind=kind::f8f6f4" */
   uint16_t m, n, k;                       /**< shape; all 0 where it has none */
+  uint16_t sparse;                        /**< 1: A is sparse */
   uint16_t documented;                    /**< 0: assemblers take it, the manual does not have it */
   uint16_t ptx;                           /**< first PTX ISA version, as PTXMMA_PTX */
   uint64_t targets;                       /**< bit t: target t accepts it */
@@ -60,14 +63,15 @@ typedef struct ptxmma_variant_info {
 PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant variant) {
   static const ptxmma_variant_info variants[] = {
 #define PTXMMA_VARIANT(identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, \
-                       documented, ptx_major, ptx_minor, targets) \
+                       qualifiers, sparse, documented, ptx_major, ptx_minor, targets) \
   {#identifier, spelling, family, PTXMMA_TYPE_##dtype, PTXMMA_TYPE_##atype, PTXMMA_TYPE_##btype, \
-   PTXMMA_TYPE_##ctype, PTXMMA_TYPE_##stype, m, n, k, documented, PTXMMA_PTX(ptx_major, ptx_minor), \
-   PTXMMA_TARGETS_##targets},
+   PTXMMA_TYPE_##ctype, PTXMMA_TYPE_##stype, qualifiers, m, n, k, sparse, documented, \
+   PTXMMA_PTX(ptx_major, ptx_minor), PTXMMA_TARGETS_##targets},
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
+#include "variants/fence_proxy.def"
 #undef PTXMMA_VARIANT
   };
   return &variants[variant];

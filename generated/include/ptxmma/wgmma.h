@@ -8,7 +8,6 @@
  * - wgmma.fence: Order register accesses before wgmma.mma_async
  * - wgmma.commit_group: Make a group of the uncommitted wgmma.mma_async operations
  * - wgmma.wait_group: Wait until at most N of the newest groups are pending
- * - fence.proxy.async: Order memory accesses between the generic and the async proxy
  *
  * `lane` is the number of a thread, 0 to 127; `i` is the number of an element among those in the
  * thread's registers, lowest bits of the first register first. For each fragment `_row` and `_col`

@@ -13,6 +13,13 @@ SWIZZLE_SPAN = {
     "128B": 128,
 }
 
+SWIZZLE_PATTERN = {
+    "none": 16,
+    "32B": 256,
+    "64B": 512,
+    "128B": 1024,
+}
+
 SWIZZLE_ENCODING = {
     "none": 0,
     "32B": 3,
@@ -30,12 +37,13 @@ def swizzle(address, span, base_offset=0):
     return address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)
 
 
-def base_offset(start):
-    """The base offset of a swizzle pattern that starts at the absolute address ``start``.
+def base_offset(start, pattern):
+    """The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``.
 
+    ``pattern`` is the number of bytes after which the swizzle repeats, see SWIZZLE_PATTERN.
     Source: 9.7.15.5.1.2.
     """
-    return (start >> 7) & 7
+    return ((start % pattern) != 0) * ((start >> 7) & 7)
 
 
 def offset_k_major_none(x, k, bits, lbo, sbo):

@@ -75,8 +75,8 @@ _LATEX_OPERATORS: dict[type[ast.AST], str] = {
     ast.Sub: "-",
     ast.Mult: r"\cdot",
     ast.Mod: r"\bmod",
-    ast.BitAnd: r"\mathbin{\&}",
-    ast.BitOr: r"\mathbin{|}",
+    ast.BitAnd: r"\ \&\ ",
+    ast.BitOr: r"\mid",
     ast.BitXor: r"\oplus",
     ast.LShift: r"\ll",
     ast.RShift: r"\gg",
@@ -185,7 +185,10 @@ def _latex(tree: ast.expr) -> str:
         return tree.id if len(tree.id) == 1 else rf"\mathrm{{{tree.id}}}".replace("_", r"\_")
     if isinstance(tree, ast.BinOp):
         if isinstance(tree.op, ast.FloorDiv):
-            return rf"\left\lfloor {_latex(tree.left)} / {_latex_part(tree.right, tight=True)} \right\rfloor"
+            left, right = _latex_part(tree.left, tight=True), _latex_part(tree.right, tight=True)
+            if isinstance(tree.right, ast.BinOp) and isinstance(tree.right.op, ast.Mult):
+                right = rf"\left({right}\right)"
+            return rf"\left\lfloor {left} / {right} \right\rfloor"
         tight = not isinstance(tree.op, (ast.Add, ast.Sub))
         left = _latex_part(tree.left, tight=tight or _is_bitwise(tree.left))
         right = _latex_part(tree.right, tight=tight or _is_bitwise(tree.right) or isinstance(tree.op, ast.Sub))
@@ -211,4 +214,6 @@ def _latex_part(tree: ast.expr, *, tight: bool) -> str:
     text = _latex(tree)
     if tight and isinstance(tree, ast.BinOp) and (isinstance(tree.op, (*_LOOSER, ast.Mod))):
         return rf"\left({text}\right)"
+    if tight and isinstance(tree, (ast.Compare, ast.BoolOp)):  # Iverson's bracket: 1 where it holds, else 0
+        return rf"\left[{text}\right]"
     return text

@@ -48,6 +48,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         title = "Matrices in shared memory: swizzles, canonical layouts and the matrix descriptor."
         tables = {
             "SWIZZLE_SPAN": {mode.name: mode.bytes for mode in memory.swizzles},
+            "SWIZZLE_PATTERN": {mode.name: mode.pattern for mode in memory.swizzles},
             "SWIZZLE_ENCODING": {mode.name: mode.encoding for mode in memory.swizzles},
         }
         modules["shared_memory"] = (title, tables, list(_shared_memory(memory)))
@@ -219,8 +220,9 @@ def _shared_memory(memory: SharedMemory) -> Iterator[Function]:
     lines = ["``address`` is absolute; ``span`` is the swizzle's, see SWIZZLE_SPAN; ``base_offset`` is the descriptor's field."]
     body = [f"return {to_python(memory.swizzle_formula)}"]
     yield Function("swizzle", "address, span, base_offset=0", _doc(title, lines, memory.source), body)
-    title = "The base offset of a swizzle pattern that starts at the absolute address ``start``."
-    yield Function("base_offset", "start", [title, "", f"Source: {_plain(memory.source)}."], [f"return {to_python(memory.base_offset)}"])
+    title = "The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``."
+    lines = ["``pattern`` is the number of bytes after which the swizzle repeats, see SWIZZLE_PATTERN."]
+    yield Function("base_offset", "start, pattern", _doc(title, lines, memory.source), [f"return {to_python(memory.base_offset)}"])
     spans = {mode.name: mode for mode in memory.swizzles}
     for layout in memory.layouts:
         for mode in layout.swizzles:

@@ -19,13 +19,13 @@
 // 5. commit: Gather all uncommitted operations into a group.
 // 6. wait: Wait until no more than N of the newest groups are pending.
 // 7. use: Now the registers of the completed groups may be read and written.
-// wgmma.fence is needed before the first wgmma.mma_async of a warpgroup.
-// wgmma.fence is needed between any access of a thread to a register and a wgmma.mma_async that uses
-// it as accumulator or as a fragment of A.
-// No wgmma.fence is needed between wgmma.mma_async operations of one shape that share their
-// accumulator: they are ordered anyway.
-// Reading or writing the accumulator, or the registers of A, needs a wgmma.wait_group that covers the
-// operation's group first.
+// Before its first operation a warpgroup fences its registers.
+// Any access of a thread to a register is fenced from a later operation that uses it.
+// Operations of one shape that share their accumulator are ordered without a fence.
+// The accumulator and the registers of A may be touched again after a wait that covers the operation's
+// group.
+// Ordinary stores are made visible to the async proxy, through which operations read.
+// Completion, once observed, includes a fence between the generic and the async proxy.
 #pragma once
 
 #include "config.cuh"

@@ -10,7 +10,8 @@ from ptxmma.generator.emit import Output, c_text, expressions
 from ptxmma.generator.emit.c_headers.layouts import Family, Function
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import CanonicalLayout, Condition, DescriptorField, SharedMemory, Spec, Target
+from ptxmma.model import CanonicalLayout, Condition, DescriptorField, InstructionSet, SharedMemory, Spec, Target
+from ptxmma.variants import SHAPE, placeholders
 
 _FOLDER = "generated/include/ptxmma"
 #: The types of a variant that the tables have a column for.
@@ -167,6 +168,7 @@ def _set(spec: Spec, members: Iterable[Target]) -> str:
 def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
     """The variants of a family; the sets of targets that their rows name join ``sets``."""
     spec = catalog.database.spec
+    telling = {entry.name: _telling(entry) for entry in spec.instructions if entry.family == family}
     names: dict[tuple[Target, ...], str] = {}
     rows = []
     for instruction in catalog.all():
@@ -175,18 +177,27 @@ def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
             if accepting not in names:
                 name = names[accepting] = _set_name(spec, accepting)
                 sets[name] = _set(spec, accepting)
-            rows.append(_variant(instruction, requirements.floor(instruction.variant), names[accepting]))
-    columns = "identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, documented, ptx_major, ptx_minor, targets"
+            rows.append(
+                _variant(
+                    instruction, telling[instruction.variant.instruction.name], requirements.floor(instruction.variant), names[accepting]
+                )
+            )
+    columns = (
+        "identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, qualifiers, sparse, documented, ptx_major, "
+        "ptx_minor, targets"
+    )
     about = (
         f"Every variant of {family}: canonical spelling, shape (0, 0, 0: it has none), element types of D, A, B, C and of the scale "
-        "factors (NONE: it has none), whether the manual has it, its first PTX ISA version (a target may need a later one), and "
-        "the targets that accept it: those named and all that include one of them."
+        'factors (NONE: it has none), the other qualifiers that tell it from variants of its instruction ("name=value", with spaces '
+        "between them), whether A is sparse, whether the manual has it, its first PTX ISA version (a target may need a later one), "
+        "and the targets that accept it: those named and all that include one of them."
     )
     return columns, about, rows
 
 
-def _variant(instruction: Instruction, first: str, targets: str) -> str:
-    facts = instruction.variant.facts
+def _variant(instruction: Instruction, telling: Iterable[str], first: str, targets: str) -> str:
+    facts, entry = instruction.variant.facts, instruction.variant.instruction
+    others = [f"{name}={facts[name]}" for name in telling if facts.get(name)]
     types = [c_text.macro(str(facts[name])) if facts.get(name) else "NONE" for name in _TYPES]
     return _row(
         c_text.identifier(instruction.identifier),
@@ -194,10 +205,18 @@ def _variant(instruction: Instruction, first: str, targets: str) -> str:
         c_text.string(instruction.family),
         *(instruction.shape or (0, 0, 0)),
         *types,
+        c_text.string(" ".join(others)),
+        int(entry.sparse),
         int(instruction.documented),
         *first.split("."),
         targets,
     )
+
+
+def _telling(entry: InstructionSet) -> list[str]:
+    """The qualifiers, beside shape and types, that some variants of an instruction have and others lack or have otherwise."""
+    values = {name: {value for form in entry.forms for value in form.qualifiers.get(name, ("",))} for name in placeholders(entry.syntax)}
+    return [name for name, found in values.items() if len(found) > 1 and name not in (*_TYPES, SHAPE)]
 
 
 def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:

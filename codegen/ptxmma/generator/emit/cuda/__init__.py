@@ -169,7 +169,7 @@ class _Headers:
         about = []
         if protocol is not None:
             about += [f"{number}. {step.name}: {step.text}" for number, step in enumerate(protocol.steps, 1)]
-            about += [fence.text for fence in protocol.fences]
+            about += [ordering.text for ordering in protocol.orderings]
         if members:
             yield self._header(_ORDERING, members, [_CONFIG], about=about)
 

@@ -95,8 +95,10 @@ def _types(spec: Spec) -> Tables:
 
 def _targets(spec: Spec) -> Tables:
     return {
-        "isa_versions": [(entry.version, *map(int, entry.version.split(".")), entry.cuda, entry.source) for entry in spec.isa_versions],
-        "targets": _fields(spec.targets, "name", "number", "suffix", "ptx", "source"),
+        "isa_versions": [
+            (entry.version, *map(int, entry.version.split(".")), entry.cuda, entry.note, entry.source) for entry in spec.isa_versions
+        ],
+        "targets": _fields(spec.targets, "name", "number", "suffix", "ptx", "releases", "source"),
         "target_includes": [(entry.name, included) for entry in spec.targets for included in entry.includes],
     }
 
@@ -128,9 +130,6 @@ def _instructions(spec: Spec) -> Tables:
             found["semantics"].append(row)
         for topic in _TOPICS:
             _statements(found["statements"], entry.name, topic, getattr(entry, topic))
-    if spec.protocol is not None:
-        _statements(found["statements"], None, "fences", spec.protocol.fences)
-        _statements(found["statements"], None, "proxies", spec.protocol.proxies)
     if spec.shared_memory is not None:
         _statements(found["statements"], None, "shared_memory", spec.shared_memory.notes)
     return found
@@ -238,6 +237,8 @@ def _variants(catalog: Catalog) -> Tables:
                 number = operand_lists[form.name, form.syntax, tuple([operands.number(operand) for operand in form.operands])]
                 found["variant_operand_lists"].append((variant, position, number))
             for link, numbered in rules.items():
+                if link == "requirements" and not instruction.documented:  # the manual's rules are about what it has
+                    continue
                 found[f"conditional_{link}"] += [(variant, number) for number, rule in numbered if rule.when and matches(rule.when, facts)]
         before["qualifiers"] += len(qualifiers)
         for link, numbered in rules.items():
@@ -330,4 +331,6 @@ def _protocol(spec: Spec) -> Tables:
         "protocol_steps": [
             (position, step.name, step.instruction or None, step.text, step.source) for position, step in enumerate(protocol.steps, 1)
         ],
+        "protocol_orderings": _fields(protocol.orderings, "earlier", "later", "needs", "by", "text", "source"),
+        "proxy_accesses": _fields(protocol.proxies, "access", "proxy", "source"),
     }

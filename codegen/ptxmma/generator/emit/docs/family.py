@@ -22,6 +22,12 @@ from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shap
 
 #: Metadata comes in registers of this size.
 _REGISTER_BITS = 32
+#: Marks what assemblers do otherwise than the manual says.
+_DAGGER = "\u2020"
+
+
+#: Targets with the first PTX ISA version on each.
+_Versions = tuple[tuple[str, str], ...]
 
 
 class Row(NamedTuple):
@@ -31,6 +37,7 @@ class Row(NamedTuple):
     values: dict[str, tuple[str, ...]]
     members: list[Instruction]
     accepted: dict[str, str]
+    stated: dict[str, str]  # what the manual's rules say that is accepted
 
 
 def page(catalog: Catalog, gallery: Gallery, family: str, forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
@@ -69,6 +76,7 @@ def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, form
         "forms": _forms(spec, entry, [row for row in forms if row.form.documented]),
         "beyond": _forms(spec, entry, [row for row in forms if not row.form.documented]),
         "usual": _usual(entry),
+        "dagger": _DAGGER if any(row.accepted != row.stated for row in forms) else "",
         "matrix": matrix(spec, {needs(spec, row.accepted): row.accepted for row in forms}, "Forms that need"),
         "operands": _operands(entry, described),
         "register_types": _register_types(spec, entry, representatives, described),
@@ -179,24 +187,34 @@ def _alternatives(values: Sequence[str]) -> str:
 
 def rows(catalog: Catalog, entry: InstructionSet) -> list[Row]:
     """The forms of an instruction, cut where their requirements differ."""
+    targets = requirements.targets_of(catalog.database.spec.targets)
     # What differs in n only is one point, so that 32 values of n cost no more than one.
-    alike: dict[int, dict[tuple[tuple[str, str], ...], dict[tuple[object, ...], list[Instruction]]]] = {}
+    alike: dict[int, dict[tuple[_Versions, _Versions], dict[tuple[object, ...], list[Instruction]]]] = {}
     for instruction in catalog.of(entry.name):
         accepted = tuple(instruction.accepted_by().items())
-        points = alike.setdefault(id(instruction.variant.form), {}).setdefault(accepted, {})
-        points.setdefault(layouts.key(instruction.variant), []).append(instruction)
+        variant = instruction.variant
+        stated = _stated(targets, variant) if variant.observed and variant.form.documented else accepted
+        points = alike.setdefault(id(variant.form), {}).setdefault((accepted, stated), {})
+        points.setdefault(layouts.key(variant), []).append(instruction)
     found: list[Row] = []
     for form in entry.forms:
         free = [name for name in placeholders(entry.syntax) if name == SHAPE or _is_free(form, name)]
-        for accepted, groups in alike.get(id(form), {}).items():
+        for (accepted, stated), groups in alike.get(id(form), {}).items():
             coordinates = (
                 (tuple(_span(group) if name == SHAPE else str(group[0].variant.facts[name]) for name in free), group)
                 for group in groups.values()
             )
             for values, held in boxes(coordinates):
                 members = [instruction for group in held for instruction in group]
-                found.append(Row(form, dict(zip(free, values, strict=True)), members, dict(accepted)))
+                found.append(Row(form, dict(zip(free, values, strict=True)), members, dict(accepted), dict(stated)))
     return found
+
+
+def _stated(targets: requirements.Targets, variant: Variant) -> _Versions:
+    """The targets that the manual's rules leave, with the first version on each, whatever assemblers do."""
+    sets = tuple(rule.targets for rule in variant.requires if rule.targets)
+    first = max((rule.ptx for rule in variant.requires if rule.ptx), key=requirements.version_key)
+    return tuple(targets.first_versions(sets, first).items())
 
 
 def _is_free(form: Form, name: str) -> bool:
@@ -269,7 +287,7 @@ def _forms(spec: Spec, entry: InstructionSet, found: Sequence[Row]) -> str:
             *(_type(row, name) for name in types),
             " ".join(map(rest.code, modifiers)),
             rest.text(row.form.operands) if len(entry.operands) > 1 else "",
-            needs(spec, row.accepted),
+            needs(spec, row.accepted) + ("" if row.accepted == row.stated else f"\n\n{_DAGGER} {needs(spec, row.stated)}"),
             "" if row.form.documented else rest.source(row.form.source),
         ]
 

@@ -87,22 +87,36 @@ def xml(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-def sheet(title: str, notes: Sequence[str], panels: Iterable[Panel], *, stacked: bool = False) -> str:
-    """A picture of panels, side by side as far as they fit."""
+def sheet(title: str, notes: Sequence[str], panels: Sequence[Panel], *, stacked: bool = False) -> str:
+    """A picture of panels, side by side as far as they fit, and about equally many on each line."""
     placed: list[tuple[Panel, int, int]] = []
-    x = y = deepest = 0
-    for panel in panels:
-        if x and (stacked or x + panel.width > _WIDEST):
-            x, y, deepest = 0, y + deepest + _MARGIN, 0
-        placed.append((panel, x, y))
-        deepest = max(deepest, panel.height)
-        x += panel.width + _MARGIN
+    y = 0
+    for line in _shared_out(panels, 1 if stacked else len(panels)):
+        x = 0
+        for panel in line:
+            placed.append((panel, x, y))
+            x += panel.width + _MARGIN
+        y += max(panel.height for panel in line) + _MARGIN
     width = max(max(x + panel.width for panel, x, _ in placed), 8 * len(title), _NARROWEST)
     lines = _wrapped(notes, width)
     top = _above(lines)
     names = itertools.count()
     body = [line for panel, x, y in placed for line in _panel(panel, x + _MARGIN, y + top, names)]
-    return _document(title, lines, width + 2 * _MARGIN, top + y + deepest + _MARGIN, body)
+    return _document(title, lines, width + 2 * _MARGIN, top + y, body)
+
+
+def _shared_out(panels: Sequence[Panel], most: int) -> list[list[Panel]]:
+    """Panels as lines of at most ``most`` that are no wider than a picture may be: four of which three fit make two lines of two."""
+    lines: list[list[Panel]] = []
+    x = 0
+    for panel in panels:
+        if not lines or len(lines[-1]) == most or x + panel.width > _WIDEST:
+            lines.append([])
+            x = 0
+        lines[-1].append(panel)
+        x += panel.width + _MARGIN
+    even = -(-len(panels) // len(lines))
+    return lines if even >= max(map(len, lines)) else _shared_out(panels, even)
 
 
 def _wrapped(notes: Iterable[str], width: int) -> list[str]:
@@ -522,7 +536,8 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         labels=[[_moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
         cell=40,
     )
-    title = f"{swizzle.title}, {majorness}-major: an atom of {strided}{TIMES}{leading} units of {_UNIT} bytes"
+    across = swizzle.atom_k if majorness == "K" else swizzle.atom_mn
+    title = f"{swizzle.title}, {majorness}-major: an atom of {across[0]}{TIMES}{across[1]} units of {_UNIT} bytes (x{TIMES}k)"
     notes = [
         f"Units run along {along}; x is a row of A or a column of B. On the left, where each unit lies: bytes from the start of the atom.",
         f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
