@@ -42,7 +42,7 @@ sweep: assemblers
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[generate,docs]" --group test --group lint
+	$(BIN)/python -m pip install --quiet --editable ".[generate,docs]" --group test --group torch --group lint
 	touch $@
 
 clean:

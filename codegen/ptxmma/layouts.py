@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ptxmma import formula
-from ptxmma.model import Condition, Facts, Fragment, Granularity, MetadataLayout, ScaleLayout, Spec, matches
+from ptxmma.model import Condition, Container, ElementType, Facts, Fragment, Granularity, MetadataLayout, ScaleLayout, Spec, matches
 from ptxmma.variants import SHAPE, Variant, shape_token
 
 #: Threads that execute together, by scope.
@@ -37,12 +37,20 @@ class Plan(msgspec.Struct, frozen=True):
     facts: Facts
 
 
+def element_type(spec: Spec, name: str) -> ElementType:
+    """The spec's entry of an element type."""
+    return next(entry for entry in spec.types.elements if entry.name == name)
+
+
+def container(spec: Spec, element: str, facts: Facts) -> Container | None:
+    """The container that a type sits in, where it has one."""
+    return next((entry for entry in spec.types.containers if element in entry.elements and matches(entry.when, facts)), None)
+
+
 def container_bits(spec: Spec, element: str, facts: Facts) -> int:
     """Bits between neighbouring elements of a type in a register: its own, or its container's."""
-    for container in spec.types.containers:
-        if element in container.elements and matches(container.when, facts):
-            return container.bits
-    return next(entry.bits for entry in spec.types.elements if entry.name == element)
+    held = container(spec, element, facts)
+    return held.bits if held else element_type(spec, element).bits
 
 
 def fragment_facts(spec: Spec, variant: Variant, operand: str, element: str) -> dict[str, str | int]:

@@ -55,6 +55,7 @@ class ElementType(_Entry, frozen=True, kw_only=True):
     sign: bool = True  # ue8m0 has none
     infinity: bool = False
     nan: bool = False
+    numpy: str  # dtype of NumPy or ml_dtypes that holds one: "float8_e4m3fn"
     source: str
 
 
@@ -324,6 +325,15 @@ class Granularity(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+class Choice(_Entry, frozen=True, kw_only=True):
+    """Which field describes a chunk, by the units of it that are not zero."""
+
+    units: int  # units of a chunk: 4
+    fields: dict[str, str]  # the units that are not zero, the first one lowest, to the field: {"0b0001": "0b1000", …}
+    text: str
+    source: str
+
+
 class MetadataLayout(_Entry, frozen=True, kw_only=True):
     """Where a chunk's field stands: thread and lowest bit as formulas over row, chunk and selector."""
 
@@ -374,6 +384,15 @@ class Swizzle(_Entry, frozen=True, kw_only=True):
     cute: str  # "Swizzle<3,4,3>"
     atom_mn: tuple[int, int]  # atom in 128-bit units, MN-major: (leading, strided)
     atom_k: tuple[int, int]
+    tma: str  # the same mode of a tensor map: "CU_TENSOR_MAP_SWIZZLE_128B"
+    source: str
+
+
+class Banks(_Entry, frozen=True, kw_only=True):
+    """The banks of shared memory: consecutive words lie in consecutive banks, and each bank serves one word at a time."""
+
+    count: int  # 32
+    bytes: int  # of a word: 4
     source: str
 
 
@@ -432,6 +451,7 @@ class SharedMemory(_Entry, frozen=True, kw_only=True):
     """Everything about matrix operands in shared memory."""
 
     alignment: int  # bytes
+    banks: Banks
     swizzle_formula: str  # address ^ …: formula over address, base_offset and span (swizzle bytes)
     base_offset: str  # formula over start (of the pattern) and pattern (its size in bytes)
     swizzles: tuple[Swizzle, ...]
@@ -527,6 +547,7 @@ class Spec(_Entry, frozen=True, kw_only=True):
     instructions: tuple[InstructionSet, ...]
     fragments: tuple[Fragment, ...] = ()
     granularities: tuple[Granularity, ...] = ()
+    choices: tuple[Choice, ...] = ()
     metadata: tuple[MetadataLayout, ...] = ()
     block_scaling: tuple[BlockScaling, ...] = ()
     scales: tuple[ScaleLayout, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ptxmma import formula, layouts
-from ptxmma.model import Database, Granularity, Layout, OperandKind, RegisterType, Spec, matches
+from ptxmma.model import Database, ElementType, Granularity, Layout, OperandKind, RegisterType, Spec, matches
 from ptxmma.variants import SHAPE, Variant
 
 
@@ -26,8 +26,11 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         title: what it is, in words.
         access: ``"read"``, ``"write"`` or ``"read-write"``.
         element_type: type of its elements, e.g. ``"e4m3"``; None for operands without elements.
+        element: the spec's entry of that type.
         bits: width of an element's container in bits; 0 without elements.
+        shift: lowest bit of the element in its container.
         rows, cols: the matrix whose elements it holds (a sparse A is packed: K/2 columns); 0 without elements.
+        computations: independent products that the instruction computes: 4 for ``m8n8k4`` with f16, else 1.
         elements: elements that each thread holds; 0 without elements.
         registers: registers of each thread; 0 for an operand that is always an immediate.
         register_types: PTX register types that assemblers take, the usual one first.
@@ -47,9 +50,12 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     access: str
     source: str
     element_type: str | None = None
+    element: ElementType | None = None
     bits: int = 0
+    shift: int = 0
     rows: int = 0
     cols: int = 0
+    computations: int = 1
     elements: int = 0
     registers: int = 0
     register_types: tuple[str, ...] = ()
@@ -214,7 +220,9 @@ def _fragment(database: Database, variant: Variant, name: str, entry: OperandKin
     spec = database.spec
     element = str(variant.facts[entry.type])
     known = _carried(spec, variant, name, element)
-    known |= {"element_type": element, "bits": layouts.container_bits(spec, element, variant.facts)}
+    held = layouts.container(spec, element, variant.facts)
+    known |= {"element_type": element, "element": layouts.element_type(spec, element)}
+    known |= {"bits": layouts.container_bits(spec, element, variant.facts), "shift": held.shift if held else 0}
     plan = layouts.fragment_plan(spec, variant, name, element)
     if plan is None:
         raise LookupError(f"no fragment of the spec covers operand {name!r} of {variant.canonical}")
@@ -223,7 +231,13 @@ def _fragment(database: Database, variant: Variant, name: str, entry: OperandKin
     rows, cols = layouts.size(fragment.rows, facts), layouts.size(fragment.cols, facts)
     elements = rows * cols * fragment.computations // plan.threads
     usual = register_type(spec, known["register_types"][0])
-    known |= {"rows": rows, "cols": cols, "elements": elements, "registers": elements * known["bits"] // usual.bits}
+    known |= {
+        "rows": rows,
+        "cols": cols,
+        "computations": fragment.computations,
+        "elements": elements,
+        "registers": elements * known["bits"] // usual.bits,
+    }
     known["layout"] = database.layout[plan.name]
     if variant.instruction.sparse and name == "a":
         known["sparsity"] = layouts.granularity(spec, variant)
@@ -250,7 +264,6 @@ def _scale_data(database: Database, variant: Variant, name: str, entry: OperandK
     if plan is None:
         raise LookupError(f"no scale layout of the spec covers {variant.canonical}")
     element = str(variant.facts["stype"])
-    return _register(database, variant, name, entry) | {"layout": database.layout[plan.name], "element_type": element, "bits": 8}
 
 
 def _scale_id(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:

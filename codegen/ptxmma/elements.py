@@ -1,0 +1,106 @@
+"""Elements as arrays: which dtype holds which type, its bits, its numbers, and torch tensors without a copy.
+
+A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
+4-bit integers), or an array of unsigned integers of the same size that hold the bits.  A torch tensor on the CPU serves as
+well: its memory is used as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma.model import ElementType
+
+#: An array of any dtype.
+Array = npt.NDArray[Any]
+
+
+@functools.cache
+def dtype(element: ElementType) -> np.dtype[Any]:
+    """The dtype that holds one element, e.g. ``float8_e4m3fn`` for e4m3."""
+    return _named(element.numpy)
+
+
+def _named(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+def bits_dtype(element: ElementType) -> np.dtype[Any]:
+    """The unsigned integer that holds the bits of one element, e.g. ``uint8`` for e4m3."""
+    return np.dtype(f"u{dtype(element).itemsize}")
+
+
+def is_tensor(value: object) -> bool:
+    """Whether ``value`` is a torch tensor; torch is not imported to find out."""
+    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr")
+
+
+def as_array(value: Any, what: str = "the matrix") -> Array:
+    """``value`` as a NumPy array, without a copy; a tensor's dtype becomes the dtype of the same name.
+
+    Raises:
+        ValueError: neither an array nor a tensor on the CPU, or a tensor of a dtype that no array has.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if not is_tensor(value):
+        raise ValueError(f"{what} must be a NumPy array or a torch tensor, not {type(value).__name__}")
+    if value.device.type != "cpu":
+        raise ValueError(
+            f"{what} is on {value.device}; pass it as {what}.cpu(), or use the functions for the device from <ptxmma/ptxmma.cuh>"
+        )
+    name = str(value.dtype).removeprefix("torch.")
+    try:
+        held = _named(name)
+    except TypeError:
+        raise ValueError(f"{what} has dtype torch.{name}, which no NumPy array has") from None
+    import torch  # here already: the caller has a tensor
+
+    plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[held.itemsize]
+    array: Array = value.detach().view(plain).numpy().view(held)
+    return array
+
+
+def like(result: Array, given: Any) -> Any:
+    """``result`` in the kind that the caller gave: a tensor on the same memory where that was a tensor and torch has the dtype."""
+    if not is_tensor(given):
+        return result
+    import torch
+
+    held = getattr(torch, result.dtype.name, None)
+    plain = torch.from_numpy(result.view(f"i{result.dtype.itemsize}" if result.dtype != np.uint8 else np.uint8))
+    return plain if held is None else plain.view(held)
+
+
+def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
+    """The bits of every element as unsigned integers, those of narrow types in the low bits; the same memory, not a copy.
+
+    Raises:
+        ValueError: no array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
+    """
+    array = as_array(value, what)
+    own, plain = dtype(element), bits_dtype(element)
+    if array.dtype not in (own, plain):
+        other = "" if own == plain else f", or {plain} for raw bits"
+        raise ValueError(f"{what} has dtype {array.dtype}; {element.name} takes {own}{other}")
+    array = array.view(plain)
+    if element.bits < 8 and array.size and int(array.max()) >> element.bits:
+        raise ValueError(
+            f"{what} holds {int(array.max()):#x}: {element.name} has {element.bits} bits, so its codes are 0..{(1 << element.bits) - 1:#x}"
+        )
+    return array
+
+
+def typed(bits: Array, element: ElementType) -> Array:
+    """Unsigned integers that hold bits, as an array of the type's own dtype; the same memory."""
+    return bits.view(dtype(element))
+
+
+def numbers(bits: Array, element: ElementType) -> Array:
+    """The numbers that bits stand for: ``float64`` for floating point, ``int64`` for integers and single bits."""
+    return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
