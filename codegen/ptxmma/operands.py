@@ -263,7 +263,9 @@ def _scale_data(database: Database, variant: Variant, name: str, entry: OperandK
     plan = layouts.scale_plan(database.spec, variant, entry.of)
     if plan is None:
         raise LookupError(f"no scale layout of the spec covers {variant.canonical}")
-    element = str(variant.facts["stype"])
+    element = layouts.element_type(database.spec, str(variant.facts["stype"]))
+    known: Known = {"layout": database.layout[plan.name], "element_type": element.name, "element": element, "bits": element.bits}
+    return _register(database, variant, name, entry) | known
 
 
 def _scale_id(database: Database, variant: Variant, name: str, entry: OperandKind) -> Known:
