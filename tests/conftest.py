@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,18 @@ def nvcc() -> str:
     if found is None:
         pytest.skip("nvcc is not installed")
     return found
+
+
+@pytest.fixture(scope="session")
+def gpu() -> str:
+    """The GPU's name; tests that ask for it are skipped where there is none."""
+    found = shutil.which("nvidia-smi")
+    done = (
+        subprocess.run([found, "--query-gpu=name,compute_cap", "--format=csv,noheader"], capture_output=True, text=True) if found else None
+    )
+    if done is None or done.returncode != 0:
+        pytest.skip("no GPU")
+    name, _, capability = done.stdout.splitlines()[0].partition(", ")
+    if capability != "9.0":
+        pytest.skip(f"the {name} has compute capability {capability}; these tests are for 9.0")
+    return name

@@ -84,7 +84,8 @@ _CASES = {
     "too many variants": ("instructions/toy.yaml", 'mood: ["", "happy", "sad"]', f"mood: [{', '.join(f'm{number}' for number in range(100_001))}]", r"toy.yaml:\d+:5: this form has 100001 variants; at most 100000 are allowed"),
     "a family with the name of another file": ("instructions/toy.yaml", 'family: "toy"', 'family: "types"', r"toy.yaml:3:10: a family cannot be called 'types': other files have this name"),
     "a family with the name of a keyword": ("instructions/toy.yaml", 'family: "toy"', 'family: "class"', r"toy.yaml:3:10: a family cannot be called 'class'"),
-    "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; the other is at \S*toy.yaml:\d+:5"),
+    "sums of a type that there is not": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f33", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:\d+: unknown element type 'f33'"),
+    "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; the other is at \S*toy.yaml:\d+:5"),
     "two rules that disagree": ("instructions/toy.yaml", "requires:", 'requires:\n  - {when: [{mood: ["sad"]}], ptx: "7.0", source: "3.2"}', r"toy.yaml:\d+:5: another rule has the same condition and asks for something else, at \S*toy.yaml:\d+:5"),
     "a default that is no value": ("instructions/toy.yaml", "default: 0", "default: 4", r"toy.yaml:\d+:65: 4 is no value of 'knob'; there are 0..3"),
     "a helper that hides a variable": ("fragments.yaml", 'let: {group: "lane // 4",', 'let: {n: "1", group: "lane // 4",', r"fragments.yaml:7:15: 'n' is a variable of formulas already; choose another name"),
@@ -107,6 +108,52 @@ def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
     assert re.search(message, result.stderr), result.stderr
     assert not out.exists()
     assert _run("validate", "--spec", toy).exit_code == 1
+
+
+_SPARSITY = """\
+kind: sparsity
+granularities:
+  - {name: "1:2", of: {mood: "happy"}, chunk: 2, kept: 1, unit: 1, index_bits: 4, indices: 1, legal: ["0b0100", "0b1110"], text: "x", source: "3"}
+  - {name: "2:4", of: {mood: "sad"}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0001", "0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
+  - {name: "2:4", of: {mood: ""}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
+choices:
+  - units: 2
+    fields: {"0b00": "0b1110", "0b01": "0b0100", "0b10": "0b1110"}
+    text: "x"
+    source: "3"
+  - units: 4
+    fields: {"0b0000": "0b1110", "0b0001": "0b1000", "0b0010": "0b1001", "0b0011": "0b0100", "0b0100": "0b1110", "0b0101": "0b1000", "0b0110": "0b1001", "0b1000": "0b1110", "0b1001": "0b1100", "0b1010": "0b1101", "0b1100": "0b1110"}
+    text: "x"
+    source: "3"
+"""
+
+# As above, for a spec with sparsity: what is replaced by what, and the message.
+_SPARSITY_CASES = {
+    "a chosen field that is illegal": ('"0b10": "0b1110"', '"0b10": "0b1111"', r"sparsity.yaml:8:\d+: 0b1111 is no legal field of 1:2 in order; there are 0b0100, 0b1110"),
+    "a chosen field out of order": ('"0b0011": "0b0100"', '"0b0011": "0b0001"', r"sparsity.yaml:12:\d+: 0b0001 is no legal field of 2:4 in order; there are 0b0100, 0b1000"),
+    "a chosen field that drops a unit": ('"0b0011": "0b0100"', '"0b0011": "0b1000"', r"sparsity.yaml:12:\d+: 0b1000 keeps the units 0, 2 of 2:4, not all of 0b0011"),
+    "a set without a field": ('"0b0001": "0b1000", ', "", r"sparsity.yaml:12:5: 0b0001 has no field, and 2:4 keeps 2 units"),
+    "a set with too many units": ('"0b00": "0b1110"', '"0b00": "0b1110", "0b11": "0b1110"', r"sparsity.yaml:8:\d+: 0b11 has more units than the 1 that 1:2 keeps"),
+    "a set with a digit too many": ('"0b00": "0b1110"', '"0b00": "0b1110", "0b000": "0b1110"', r"sparsity.yaml:8:\d+: 0b000 must have a digit for each of the 2 units"),
+    "two choices": ("units: 4", "units: 2", r"sparsity.yaml:11:5: another entry chooses fields for 2 units; the first is at \S*sparsity.yaml:7:5"),
+    "no choice": ("units: 2", "units: 3", r"sparsity.yaml:3:5: no entry of choices says which field 1:2 compresses to: it has 2 units"),
+    "two patterns of one name": ('name: "1:2"', 'name: "2:4"', r"sparsity.yaml:4:5: another pattern '2:4' has other sizes"),
+    "a chunk of broken units": ("chunk: 2, kept: 1, unit: 1", "chunk: 2, kept: 1, unit: 2", r"sparsity.yaml:3:5: chunk 2 and kept 1 must be whole units of 2, chunk a power of two of them"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [None, *_SPARSITY_CASES])
+def test_bad_sparsity(toy: Path, name: str | None) -> None:
+    path = toy / "sparsity.yaml"
+    path.write_text(_SPARSITY, encoding="utf-8")
+    if name is None:  # what the cases break is sound
+        assert _run("validate", "--spec", toy).exit_code == 0
+        return
+    old, new, message = _SPARSITY_CASES[name]
+    _edit(path, old, new)
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1, result.output
+    assert re.search(message, result.stderr), result.stderr
 
 
 def test_all_errors_come_at_once(toy: Path) -> None:

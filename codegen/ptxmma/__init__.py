@@ -6,8 +6,33 @@
 (9, 3)
 """
 
-from ptxmma.instructions import Instruction, Metadata, OperandForm, UnknownInstruction, instruction, instructions
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ptxmma.instructions import Instruction, Metadata, OperandForm, Scales, UnknownInstruction, instruction, instructions
 from ptxmma.operands import Operand
 
+if TYPE_CHECKING:
+    from ptxmma import interop, scaling, shared_memory, sparse
+    from ptxmma.emulator import Emulated, emulate
+
 __version__ = "0.1.0"
-__all__ = ["Instruction", "Metadata", "Operand", "OperandForm", "UnknownInstruction", "instruction", "instructions"]
+__all__ = [
+    "Emulated", "Instruction", "Metadata", "Operand", "OperandForm", "Scales", "UnknownInstruction",
+    "emulate", "instruction", "instructions", "interop", "scaling", "shared_memory", "sparse",
+]  # fmt: skip
+
+#: What needs NumPy is imported when it is first asked for: names and the modules that have them.
+_ON_DEMAND = {"Emulated": "emulator", "emulate": "emulator", "interop": "", "scaling": "", "shared_memory": "", "sparse": ""}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"{__name__}.{_ON_DEMAND[name] or name}")
+    found = getattr(module, name) if _ON_DEMAND[name] else module
+    globals()[name] = found
+    return found

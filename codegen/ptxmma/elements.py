@@ -72,8 +72,8 @@ def like(result: Array, given: Any) -> Any:
         return result
     import torch
 
+    plain = torch.from_numpy(result.view(f"u{result.dtype.itemsize}"))
     held = getattr(torch, result.dtype.name, None)
-    plain = torch.from_numpy(result.view(f"i{result.dtype.itemsize}" if result.dtype != np.uint8 else np.uint8))
     return plain if held is None else plain.view(held)
 
 
@@ -103,4 +103,5 @@ def typed(bits: Array, element: ElementType) -> Array:
 
 def numbers(bits: Array, element: ElementType) -> Array:
     """The numbers that bits stand for: ``float64`` for floating point, ``int64`` for integers and single bits."""
-    return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+        return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)

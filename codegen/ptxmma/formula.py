@@ -11,7 +11,8 @@ Grammar (EBNF; a subset of Python's expressions, with Python's precedence)::
     operand    = "-" , operand | integer | name | "(" , formula , ")" ;
 
 A formula is parsed into Python's own syntax tree, checked against this grammar node by node, and interpreted; it is never
-handed to ``eval``.  Values are integers (or, for speed, equally long lists of integers, one entry per point of a domain).
+handed to ``eval``.  Values are integers or, for speed, many at once: equally long lists of integers, one entry per point of a domain,
+or NumPy's integer arrays, which broadcast.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Value = int | list[int]
+#: An integer, a list with one integer per point, or an array of integers.
+Value = int | list[int] | Any
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -83,7 +85,9 @@ def names(tree: ast.expr) -> dict[str, int]:
 
 
 def evaluate(tree: ast.expr, variables: Mapping[str, Value]) -> Value:
-    """The value of a formula, where every variable is an integer or a list with one integer per point.
+    """The value of a formula, where every variable is an integer, a list with one integer per point, or an array of integers.
+
+    Lists and arrays do not mix.  Arrays keep their own arithmetic: they must be wide enough, and signed where a difference is negative.
 
     Raises:
         FormulaError: an unknown name, a division by zero, or a shift that is negative or longer than 64.
@@ -147,20 +151,23 @@ def _truth(value: Value) -> Value:
 
 
 def _pointwise(function: Callable[[Any, Any], Any], left: Value, right: Value) -> Value:
-    if isinstance(left, int):
-        if isinstance(right, int):
-            return int(function(left, right))
-        return list(map(function, itertools.repeat(left), right))
-    if isinstance(right, int):
-        return list(map(function, left, itertools.repeat(right)))
-    return list(map(function, left, right))
+    if isinstance(left, list) or isinstance(right, list):
+        return list(map(function, _column(left), _column(right)))
+    value = function(left, right)
+    if isinstance(value, int):
+        return int(value)
+    return value | 0 if function in _COMPARE.values() else value  # an array's truth values as 0 and 1: their sums would saturate
+
+
+def _column(value: Value) -> Any:
+    return value if isinstance(value, list) else itertools.repeat(value)
 
 
 def _check_domain(tree: ast.BinOp, right: Value) -> None:
-    values = [right] if isinstance(right, int) else right
+    values = [right] if isinstance(right, int) else right if isinstance(right, list) else right.ravel()
     if isinstance(tree.op, (ast.FloorDiv, ast.Mod)) and 0 in values:
         raise FormulaError("division by zero", tree.right.col_offset)
-    if isinstance(tree.op, (ast.LShift, ast.RShift)) and values and not 0 <= min(values) <= max(values) <= _LONGEST_SHIFT:
+    if isinstance(tree.op, (ast.LShift, ast.RShift)) and len(values) and not 0 <= min(values) <= max(values) <= _LONGEST_SHIFT:
         raise FormulaError(f"shift outside 0..{_LONGEST_SHIFT}", tree.right.col_offset)
 
 

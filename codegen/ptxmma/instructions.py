@@ -6,26 +6,31 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from ptxmma import layouts, operands, requirements
 from ptxmma.model import (
     Database,
+    ElementType,
     Erratum,
     Granularity,
     Layout,
     MetadataLayout,
     Observation,
     Requirement,
+    ScaleLayout,
     Semantics,
     Statement,
     matches,
 )
 from ptxmma.operands import Operand
 from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values
+
+if TYPE_CHECKING:
+    from ptxmma.fragments import Problem, Tiling
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -128,6 +133,175 @@ class Metadata:
         back = self.layout.map.inverse()
         found = (back.apply({"lane": lane, "field": field}) | {"bit": field * self.width} for field in range(32 // self.width))
         return [(place["row"], place["chunk"], place["bit"]) for place in found if place["selector"] == selector]
+
+    def pack(self, metadata: Any, selector: int = 0) -> Any:
+        """Row-major metadata of one tile to the registers of all threads; batches of tiles stand in front.
+
+        ``metadata`` is uint8 of shape (..., rows, chunks / 2): two fields in each byte, the earlier chunk in the low one.  The result
+        is uint32 of shape (..., threads), 0 in the threads that the selector ignores.
+
+        Raises:
+            ValueError: another shape or dtype, or a selector that is not legal.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack_metadata(self, metadata, selector)
+
+    def unpack(self, registers: Any, selector: int = 0) -> Any:
+        """The row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
+
+        Raises:
+            ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack_metadata(self, registers, selector)
+
+    def pack_tiles(self, metadata: Any, selector: int | None = None) -> Any:
+        """Row-major metadata of a whole matrix to the registers of each of its tiles.
+
+        Args:
+            metadata: uint8 of shape (..., R, K / chunk / 2), whole tiles.
+            selector: with one, every tile has registers of its own: (..., R/rows, K-tiles, threads), 0 in the threads that the
+                selector ignores.  Without, as many K-tiles as there are selectors share each register, (..., R/rows,
+                ceil(K-tiles / selectors), threads): an instruction reads K-tile ``t`` with register ``t // selectors`` and
+                selector ``t % selectors``.
+
+        Raises:
+            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack_metadata_tiles(self, metadata, selector)
+
+    def unpack_tiles(self, registers: Any, selector: int | None = None, tiles: int | None = None) -> Any:
+        """The row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
+
+        Args:
+            registers: (..., R/rows, K-tiles or ceil(K-tiles / selectors), threads) of a 32-bit dtype.
+            selector: as in :meth:`pack_tiles`.
+            tiles: number of K-tiles, where the last registers are not full.
+
+        Raises:
+            ValueError: another shape or dtype, a selector that is not legal, or another number of tiles than the registers can hold.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack_metadata_tiles(self, registers, selector, tiles)
+
+    def problems(self, registers: Any, selector: int = 0) -> list[Problem]:
+        """Every field that the instruction does not admit, of those in the threads that the selector names.
+
+        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).
+
+        Raises:
+            ValueError: as :meth:`unpack`.
+        """
+        from ptxmma import fragments
+
+        return fragments.problems(self, registers, selector)
+
+    @functools.cached_property
+    def tiling(self) -> Tiling:
+        """The order of row-major metadata in registers; worked out once."""
+        from ptxmma import fragments
+
+        return fragments.metadata_tiling(self)
+
+
+class Scales:
+    """The scale factors of one multiplicand of a block-scaled instruction (PTX ISA 9.7.14.3).
+
+    Attributes:
+        matrix: ``"a"`` or ``"b"``.
+        operand: the operand that carries them: ``"scale-a-data"``.
+        element: the spec's entry of their type.
+        rows: rows of A, columns of B.
+        blocks: scale factors of each row, along K.
+        byte_ids, thread_ids: the legal values of these immediates.
+    """
+
+    def __init__(self, layout: Layout, entry: ScaleLayout, element: ElementType, operand: str) -> None:
+        self.layout = layout
+        self.matrix, self.operand, self.element = entry.operand, operand, element
+        self.rows, self.blocks = layout.rows, layout.cols
+        self.byte_ids, self.thread_ids = entry.byte_ids, entry.thread_ids
+
+    def __repr__(self) -> str:
+        return f"<Scales of {self.matrix}: {self.rows} rows x {self.blocks} blocks of {self.element.name}>"
+
+    def locate(self, row: Any, block: Any, *, byte_id: int = 0, thread_id: int = 0) -> tuple[Any, Any]:
+        """``(lane, byte)`` of the scale factor of ``block`` of ``row`` (of B: of a column); integers or arrays.
+
+        Arrays are not checked.
+
+        Raises:
+            TypeError: something that is neither an integer nor an array.
+            ValueError: a scalar out of range, or an id that is not legal.
+        """
+        place = {"row": operands.in_range("row", row, self.rows), "block": operands.in_range("block", block, self.blocks)}
+        for name, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
+            if value not in legal:
+                raise ValueError(f"{name} = {value} is not legal: {', '.join(map(str, legal))}")
+            place[name] = legal.index(value)
+        found = self.layout.map.apply(place)
+        return found["lane"], found["byte"]
+
+    def pack(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None) -> Any:
+        """The scale factors of one tile to the registers of all threads; batches of tiles stand in front.
+
+        Args:
+            scales: (..., rows, blocks) of the scale type's dtype, or its bits as uint8.
+            byte_id: which bytes of the registers hold them.
+            thread_id: which threads hold them.
+            registers: what the other bytes hold, (..., threads), so that several sets share registers; None: zeros.
+
+        Returns:
+            uint32 of shape (..., threads).
+
+        Raises:
+            ValueError: another shape or dtype, a negative scale factor, or an id that is not legal.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack_scales(self, scales, byte_id, thread_id, registers)
+
+    def unpack(self, registers: Any, byte_id: int = 0, thread_id: int = 0) -> Any:
+        """The scale factors (..., rows, blocks) that registers (..., threads) hold: the inverse of :meth:`pack`.
+
+        Raises:
+            ValueError: another shape or dtype, or an id that is not legal.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack_scales(self, registers, byte_id, thread_id)
+
+    def pack_tiles(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
+        """The scale factors of a whole matrix, (..., R, blocks along K), to registers (..., R/rows, K-tiles, threads).
+
+        Args:
+            scales: as :meth:`pack` takes them; of B, by columns.
+            byte_id: as in :meth:`pack`.
+            thread_id: as in :meth:`pack`.
+            registers: as in :meth:`pack`.
+            pad: fill up with zero bits to whole tiles.
+
+        Raises:
+            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack_scale_tiles(self, scales, byte_id, thread_id, registers, pad=pad)
+
+    def unpack_tiles(self, registers: Any, byte_id: int = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
+        """The scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
+
+        Raises:
+            ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack_scale_tiles(self, registers, byte_id, thread_id, shape)
 
 
 class Instruction:
@@ -240,6 +414,21 @@ class Instruction:
         if entry is None or pattern is None or plan is None:
             raise AttributeError(f"{self.canonical} is not sparse: it has no metadata")
         return Metadata(self.database.layout[plan.name], entry, pattern, self.variant)
+
+    def scales(self, matrix: str) -> Scales:
+        """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
+
+        Raises:
+            ValueError: the instruction does not scale that matrix.
+        """
+        spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
+        operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
+        entry = layouts.scale_entry(spec, self.variant, matrix)
+        plan = layouts.scale_plan(spec, self.variant, matrix)
+        if not operand or entry is None or plan is None:
+            raise ValueError(f"{self.canonical} has no scale factors for {matrix!r}")
+        element = layouts.element_type(spec, str(self.variant.facts["stype"]))
+        return Scales(self.database.layout[plan.name], entry, element, operand)
 
 
 def operand_names(syntax: str) -> list[str]:

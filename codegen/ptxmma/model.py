@@ -213,15 +213,26 @@ class Observation(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+class Accumulation(_Entry, frozen=True, kw_only=True):
+    """How a chip was seen to sum, where it keeps fewer bits than the manual promises."""
+
+    chip: str  # "H200"
+    fraction_bits: int  # bits that each term keeps below the leading bit of the largest
+    text: str
+    source: str
+
+
 class Semantics(_Entry, frozen=True, kw_only=True):
     """What the arithmetic of the matching variants promises."""
 
     when: tuple[Condition, ...] = ()
     multiply: str  # "exact", "at least f32", …
     accumulate: str  # "at least f32", "s32"
+    sums: str  # type whose precision the sums have at least: "f32"
     overflow: str = ""  # "wrap" or "saturate", integers only
     truncates: int = 0  # low bits of each input element that are ignored
     unspecified: tuple[str, ...] = ()
+    observed: tuple[Accumulation, ...] = ()
     text: str
     source: str
 
@@ -324,6 +335,18 @@ class Granularity(_Entry, frozen=True, kw_only=True):
     text: str
     source: str
 
+    @property
+    def units(self) -> int:
+        """Units of a chunk."""
+        return self.chunk // self.unit
+
+    def kept_units(self, field: str) -> tuple[int, ...]:
+        """The units of a chunk that a legal field keeps, the one whose element stands first in the packed matrix first."""
+        if self.indices == 1:  # too wide to be a place: the legal values stand for the places in their order
+            return (self.legal.index(field),)
+        value, mask = int(field, 2), (1 << self.index_bits) - 1
+        return tuple(value >> self.index_bits * index & mask for index in range(self.indices))
+
 
 class Choice(_Entry, frozen=True, kw_only=True):
     """Which field describes a chunk, by the units of it that are not zero."""
@@ -367,6 +390,18 @@ class BlockScaling(_Entry, frozen=True, kw_only=True):
     scale_vec: str  # "scale_vec::2X"
     stypes: tuple[str, ...]
     blocks: int  # scale factors along K
+    source: str
+
+
+class BlockFormat(_Entry, frozen=True, kw_only=True):
+    """A block-scaled number format: elements that share a scale factor, block by block."""
+
+    name: str  # "mxfp8_e4m3"
+    title: str  # "MXFP8 with E4M3 elements"
+    element: str  # type of the elements: "e4m3"
+    scale: str  # type of the scale factors: "ue8m0"
+    block: int  # neighbouring elements that share one: 32
+    of: tuple[Condition, ...]  # the instructions that multiply matrices of it
     source: str
 
 
@@ -551,6 +586,7 @@ class Spec(_Entry, frozen=True, kw_only=True):
     metadata: tuple[MetadataLayout, ...] = ()
     block_scaling: tuple[BlockScaling, ...] = ()
     scales: tuple[ScaleLayout, ...] = ()
+    block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
     protocol: Protocol | None = None
     errata: tuple[Erratum, ...] = ()
@@ -582,6 +618,18 @@ class Layout(_Entry, frozen=True, kw_only=True):
     def field_bits(self) -> int:
         """Metadata only: bits of the field of one chunk; the fields of a thread fill its 32-bit register."""
         return 32 >> self.map.outputs["field"]
+
+    def to_cute(self, n: int | None = None) -> str:
+        """CuTe's ``shape:stride`` text, see :func:`ptxmma.interop.to_cute`; ``n``: columns, where N varies."""
+        from ptxmma import interop
+
+        return interop.to_cute(self, n)
+
+    def to_triton(self, n: int | None = None) -> dict[str, list[list[int]]]:
+        """Triton's linear-layout bases, see :func:`ptxmma.interop.to_triton`; ``n``: columns, where N varies."""
+        from ptxmma import interop
+
+        return interop.to_triton(self, n)
 
 
 class Database(_Entry, frozen=True, kw_only=True, dict=True):

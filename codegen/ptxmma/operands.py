@@ -6,9 +6,10 @@ The set is closed: a family made of these kinds is data alone.  Each kind is one
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,8 +17,11 @@ from ptxmma import formula, layouts
 from ptxmma.model import Database, ElementType, Granularity, Layout, OperandKind, RegisterType, Spec, matches
 from ptxmma.variants import SHAPE, Variant
 
+if TYPE_CHECKING:
+    from ptxmma.fragments import Tiling
 
-class Operand(msgspec.Struct, frozen=True, kw_only=True):
+
+class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One operand of one instruction.
 
     Attributes:
@@ -34,6 +38,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         elements: elements that each thread holds; 0 without elements.
         registers: registers of each thread; 0 for an operand that is always an immediate.
         register_types: PTX register types that assemblers take, the usual one first.
+        c_type: C type of a register in the CUDA wrappers, e.g. ``"uint32_t"``; ``""`` for an operand that is always an immediate.
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         takes_register: whether a register may stand there.
@@ -59,6 +64,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     elements: int = 0
     registers: int = 0
     register_types: tuple[str, ...] = ()
+    c_type: str = ""
     constraint: str = ""
     immediates: Sequence[int] | None = None
     takes_register: bool = True
@@ -101,7 +107,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
             TypeError: something that is neither an integer nor an array.
             ValueError: the operand has no layout, or a scalar lies outside the matrix.
         """
-        layout = self._fragment()
+        layout = self.fragment()
         place = {"row": in_range("row", row, self.rows), "col": in_range("col", col, self.cols)}
         if "computation" in layout.map.outputs:
             place["computation"] = in_range("computation", computation, 1 << layout.map.outputs["computation"])
@@ -121,7 +127,75 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         first = self.coords(lane, i)[1] // width * width * ratio
         return first, first + width * ratio - 1
 
-    def _fragment(self) -> Layout:
+    def pack(self, matrix: Any) -> Any:
+        """One tile of a matrix to the registers of all threads; batches of tiles stand in front.
+
+        ``matrix`` has shape (..., rows, cols), for ``m8n8k4`` with f16 (..., 4, rows, cols), and the dtype of the element type, or
+        holds its bits as unsigned integers; narrow types have one element in each byte.  A torch tensor gives a tensor.  The
+        result is (..., threads, registers) in the type that the CUDA wrappers have for a register; element ``i`` of thread ``lane``
+        is that of :meth:`coords`.  Padding bits of containers are 0.
+
+        Raises:
+            ValueError: another shape or dtype, a code that the type does not have, or an operand without elements.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack(self, matrix)
+
+    def unpack(self, registers: Any) -> Any:
+        """What the registers of all threads hold, as a matrix: the inverse of :meth:`pack`.
+
+        ``registers`` has shape (..., threads, registers) and any dtype of a register's size, whose bits are read; padding bits of
+        containers are ignored.  The result is (..., rows, cols) in the dtype of the element type.
+
+        Raises:
+            ValueError: another shape, a dtype of another size, or an operand without elements.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack(self, registers)
+
+    def pack_tiles(self, matrix: Any, *, pad: bool = False) -> Any:
+        """A whole matrix to the registers of each of its tiles: (..., R, C) to (..., R/rows, C/cols, threads, registers).
+
+        Args:
+            matrix: as :meth:`pack` takes it, R and C multiples of ``rows`` and ``cols``.
+            pad: fill up with zeros to such multiples.
+
+        Raises:
+            ValueError: as :meth:`pack`, or sizes that are no multiples without ``pad``.
+        """
+        from ptxmma import fragments
+
+        return fragments.pack_tiles(self, matrix, pad=pad)
+
+    def unpack_tiles(self, registers: Any, shape: Sequence[int] | None = None) -> Any:
+        """A whole matrix from the registers of its tiles: the inverse of :meth:`pack_tiles`.
+
+        Args:
+            registers: (..., R/rows, C/cols, threads, registers), as :meth:`unpack` reads them.
+            shape: the matrix's own, where it was padded: all of it, or (R, C).
+
+        Raises:
+            ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
+        """
+        from ptxmma import fragments
+
+        return fragments.unpack_tiles(self, registers, shape)
+
+    @functools.cached_property
+    def tiling(self) -> Tiling:
+        """The order of its elements in the registers; worked out once."""
+        from ptxmma import fragments
+
+        return fragments.tiling(self)
+
+    def fragment(self) -> Layout:
+        """The layout of its elements.
+
+        Raises:
+            ValueError: it has none.
+        """
         if self.layout is None or self.layout.kind != "fragment":
             raise ValueError(f"operand {self.name!r} holds no elements of a matrix")
         return self.layout
@@ -132,7 +206,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
         return self.sparsity
 
     def _map(self, *, lane: Any, i: Any) -> dict[str, Any]:
-        layout = self._fragment()
+        layout = self.fragment()
         return layout.map.apply({"lane": in_range("lane", lane, layout.threads), "i": in_range("i", i, self.elements)})
 
 
@@ -211,7 +285,7 @@ def _carried(spec: Spec, variant: Variant, name: str, element: str = "") -> Know
         fits = name in entry.operands and (element in entry.elements if element else not entry.elements)
         if fits and matches(entry.when, facts):
             usual = register_type(spec, entry.registers[0])
-            return {"register_types": entry.registers, "constraint": usual.constraint, "registers": 1}
+            return {"register_types": entry.registers, "c_type": usual.c_type, "constraint": usual.constraint, "registers": 1}
     raise LookupError(f"types.carriers has no entry for operand {name!r}" + (f" with {element} elements" if element else ""))
 
 

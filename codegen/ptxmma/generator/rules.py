@@ -14,7 +14,7 @@ from ptxmma.formula import FormulaError
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError
 from ptxmma.instructions import operand_names
-from ptxmma.model import Condition, Facts, Form, InstructionSet, OperandKind, Spec, matches
+from ptxmma.model import Condition, Facts, Form, Granularity, InstructionSet, OperandKind, Spec, matches
 from ptxmma.variants import SHAPE, Variant, expand_form, placeholders, qualifier_values
 
 #: Facts that conditions may test besides an instruction's qualifiers.
@@ -22,7 +22,9 @@ _COMMON_FACTS = {"name", "family", "m", "n", "k", SHAPE}
 _OPERAND_FACTS = {"operand", "bits", "ratio"}
 
 #: Files and folders beside which the headers and modules of the families stand.
-RESERVED = frozenset({"config", "cuda", "isa_versions", "ptxmma", "register_types", "shared_memory", "targets", "types", "variants"})
+RESERVED = frozenset(
+    {"block_scaling", "config", "cuda", "isa_versions", "ptxmma", "register_types", "shared_memory", "targets", "types", "variants"}
+)
 #: What formulas read, by section: helper definitions of these names would hide them.
 _VARIABLES = {
     "fragments": {"lane", "warp", "i", "m", "n", "k", "bits", "ratio"},
@@ -42,7 +44,7 @@ def check(spec: Spec, positions: Positions) -> None:
         SpecError: with every problem.
     """
     checker = _Checker(spec, positions)
-    problems = [*checker.names(), *checker.references(), *checker.instructions(), *checker.conditions()]
+    problems = [*checker.names(), *checker.references(), *checker.sparsity(), *checker.instructions(), *checker.conditions()]
     if not problems:  # variants of a broken instruction would only repeat its problems
         problems = list(checker.variants())
     if problems:
@@ -73,6 +75,7 @@ class _Checker:
             ("isa_versions",): [entry.version for entry in spec.isa_versions],
             ("instructions",): [entry.name for entry in spec.instructions],
             ("errata",): [entry.id for entry in spec.errata],
+            ("block_formats",): [entry.name for entry in spec.block_formats],
             ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
             ("shared_memory", "descriptor"): [entry.name for entry in memory.descriptor] if memory else [],
         }.items():
@@ -110,12 +113,19 @@ class _Checker:
             yield from self._known("register type", carrier.registers, self.registers, "types", "carriers", index, "registers")
         for index, scaling in enumerate(spec.block_scaling):
             yield from self._known("element type", scaling.stypes, self.elements, "block_scaling", index, "stypes")
+        for index, held in enumerate(spec.block_formats):
+            yield from self._known("element type", [held.element], self.elements, "block_formats", index, "element")
+            yield from self._known("element type", [held.scale], self.elements, "block_formats", index, "scale")
         for index, scale in enumerate(spec.scales):
             for name, ids in (("byte_ids", scale.byte_ids), ("thread_ids", scale.thread_ids)):
                 step = ids[1] if len(ids) > 1 else 1
                 if ids != tuple(range(0, step * len(ids), step)) or len(ids) & (len(ids) - 1) or step & (step - 1):
                     message = f"{name} must be 0 and the multiples of a power of two, a power of two of them: [0], [0, 2], [0, 1, 2, 3]"
                     yield Problem(self.at("scales", index, name), message)
+        for index, entry in enumerate(spec.instructions):
+            for number, semantics in enumerate(entry.semantics):
+                place = ("instructions", index, "semantics", number, "sums")
+                yield from self._known("element type", [semantics.sums], self.elements, *place)
         families = dict.fromkeys(entry.family for entry in spec.instructions)
         for index, erratum in enumerate(spec.errata):
             if erratum.family:
@@ -165,6 +175,58 @@ class _Checker:
         for name in names:
             if name not in allowed:
                 yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {_list(allowed)}")
+
+    # --- sparsity -----------------------------------------------------------------------------------------------------------
+
+    def sparsity(self) -> Iterator[Problem]:
+        """Patterns of one name are one pattern, and compression can choose a legal field for every chunk that is sparse enough."""
+        choices: dict[int, int] = {}
+        for index, choice in enumerate(self.spec.choices):
+            if (first := choices.setdefault(choice.units, index)) != index:
+                place = self.at("choices", first)
+                yield Problem(self.at("choices", index), f"another entry chooses fields for {choice.units} units; the first is at {place}")
+        named: dict[str, Granularity] = {}
+        for index, pattern in enumerate(self.spec.granularities):
+            here = self.at("granularities", index)
+            first_of_name = named.setdefault(pattern.name, pattern)
+            if _sizes(first_of_name) != _sizes(pattern):
+                yield Problem(here, f"another pattern {pattern.name!r} has other sizes")
+            if pattern.chunk % pattern.unit or pattern.kept % pattern.unit or pattern.units & (pattern.units - 1):
+                message = (
+                    f"chunk {pattern.chunk} and kept {pattern.kept} must be whole units of {pattern.unit}, chunk a power of two of them"
+                )
+                yield Problem(here, message)
+            elif pattern.units not in choices:
+                yield Problem(here, f"no entry of choices says which field {pattern.name} compresses to: it has {pattern.units} units")
+            else:
+                yield from self._choice(choices[pattern.units], pattern)
+
+    def _choice(self, index: int, pattern: Granularity) -> Iterator[Problem]:
+        """The fields that compression writes suit a pattern."""
+        choice, place = self.spec.choices[index], ("choices", index, "fields")
+        most, ordered = pattern.kept // pattern.unit, pattern.ordered or pattern.legal
+        for units in range(1 << pattern.units):
+            key = f"{units:#0{2 + pattern.units}b}"
+            if key not in choice.fields and units.bit_count() <= most:
+                yield from self._once(self.at(*place), f"{key} has no field, and {pattern.name} keeps {most} units")
+        for key, field in choice.fields.items():
+            here = self.at(*place, key)
+            units = int(key, 2)
+            if len(key) != 2 + pattern.units:
+                yield from self._once(here, f"{key} must have a digit for each of the {pattern.units} units")
+            elif units.bit_count() > most:
+                yield from self._once(here, f"{key} has more units than the {most} that {pattern.name} keeps")
+            elif field not in ordered:
+                yield from self._once(here, f"{field} is no legal field of {pattern.name} in order; there are {_list(ordered)}")
+            elif units & ~sum(1 << unit for unit in pattern.kept_units(field)):
+                kept = _list(map(str, pattern.kept_units(field)))
+                yield from self._once(here, f"{field} keeps the units {kept} of {pattern.name}, not all of {key}")
+
+    def _once(self, position: Position, message: str) -> Iterator[Problem]:
+        """A problem of an entry that several others meet."""
+        if position not in self.told:
+            self.told.add(position)
+            yield Problem(position, message)
 
     # --- instructions -------------------------------------------------------------------------------------------------------
 
@@ -292,7 +354,13 @@ class _Checker:
                     place = ("instructions", index, "qualifiers", name, "default", number)
                     yield from self._condition(default.when, values, _COMMON_FACTS, (*place, "when"))
                     yield from self._known(f"value of {name}", [default.value], sorted(values[name]), *place, "value")
-        for section, key in (("fragments", "of"), ("granularities", "of"), ("metadata", "of"), ("scales", "of")):
+        for section, key in (
+            ("fragments", "of"),
+            ("granularities", "of"),
+            ("metadata", "of"),
+            ("scales", "of"),
+            ("block_formats", "of"),
+        ):
             for number, part in enumerate(getattr(self.spec, section)):
                 yield from self._condition(getattr(part, key), everything, _COMMON_FACTS | _OPERAND_FACTS, (section, number, key))
         for section in ("containers", "carriers"):
@@ -439,6 +507,10 @@ _TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")
 
 
 _MATRICES = ("fragment", "accumulator")
+
+
+def _sizes(pattern: Granularity) -> tuple[int, ...]:
+    return pattern.chunk, pattern.kept, pattern.unit, pattern.index_bits, pattern.indices
 
 
 def _normal(conditions: Iterable[Condition]) -> frozenset[frozenset[tuple[str, frozenset[str | int]]]]:

@@ -83,7 +83,7 @@ def _types(spec: Spec) -> Tables:
     types = spec.types
     numbers = ("bits", "exponent", "mantissa", "bias", "sign", "infinity", "nan")
     return {
-        "element_types": _fields(types.elements, "name", "title", "form", *numbers, "source"),
+        "element_types": _fields(types.elements, "name", "title", "form", *numbers, "numpy", "source"),
         "containers": [
             (element, _condition(entry.when), entry.bits, entry.shift, entry.source)
             for entry in types.containers
@@ -180,8 +180,14 @@ def _layouts(catalog: Catalog) -> Tables:
         found["granularities"].append((number, pattern.name, *counts, pattern.text, _condition(pattern.of), pattern.source))
         ordered = pattern.ordered or pattern.legal
         found["granularity_values"] += [(number, value, value in ordered) for value in pattern.legal]
+    found["choices"] = _fields(spec.choices, "units", "text", "source")
+    found["choice_fields"] = [(entry.units, occupied, field) for entry in spec.choices for occupied, field in entry.fields.items()]
     found["block_scaling"] = [
         (entry.kind, entry.scale_vec, stype, entry.blocks, entry.source) for entry in spec.block_scaling for stype in entry.stypes
+    ]
+    found["block_formats"] = [
+        (entry.name, entry.title, entry.element, entry.scale, entry.block, _condition(entry.of), entry.source)
+        for entry in spec.block_formats
     ]
     return found
 
@@ -307,11 +313,12 @@ def _shared_memory(spec: Spec) -> Tables:
     memory = spec.shared_memory
     if memory is None:
         return {}
-    swizzles = _fields(memory.swizzles, "name", "title", "encoding", "bytes", "pattern", "cute")
+    swizzles = _fields(memory.swizzles, "name", "title", "encoding", "bytes", "pattern", "cute", "tma")
     texts = ("cute", "offset", "lbo", "sbo", "uses_lbo", "source")
     fields = ("name", "majorness", "swizzle", "type", "m", "k", "cute", "lbo", "sbo", "lbo_encoding", "sbo_encoding", "source")
     return {
         "shared_memory": _fields([memory], "alignment", "swizzle_formula", "base_offset", "source"),
+        "banks": _fields([memory.banks], "count", "bytes", "source"),
         "swizzles": [(*row, *entry.atom_mn, *entry.atom_k, entry.source) for row, entry in zip(swizzles, memory.swizzles, strict=True)],
         "canonical_layouts": [
             (entry.majorness, swizzle, *_fields([entry], *texts)[0]) for entry in memory.layouts for swizzle in entry.swizzles

@@ -1,0 +1,68 @@
+"""C and CUDA headers that move matrices: sparse compression, and elements and metadata into registers and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit.matrices import packing, sparse
+from ptxmma.generator.emit.templating import banner, render
+from ptxmma.instructions import Catalog
+from ptxmma.operands import Operand
+
+_FOLDER = "generated/include/ptxmma"
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """``status.h``, ``sparse.h``, and for each family its ``_pack.h``."""
+    spec = catalog.database.spec
+
+    def file(path: str, template: str, source: str, **values: Any) -> Output:
+        text = render(f"{template}.jinja", spec=spec, c=c_text, **values)
+        return Output(f"{_FOLDER}/{path}", banner("//", catalog, [source]) + text)
+
+    yield file("status.h", "c/status.h", "spec/spec.yaml")
+    operands = _operands(catalog)
+    pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
+    kinds = sparse.kinds(spec, pairs.values())
+    if kinds:
+        most_kept = max(int(kind.constants["kept"]) for kind in kinds)
+        most_units = max(int(kind.constants["units"]) for kind in kinds)
+        yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_kept=most_kept, most_units=most_units)
+
+    held = {packing.element(operand): None for operand in operands if _is_fragment(operand)}
+    elements = sorted(held)
+    memory, words = sorted({one.memory for one in held}), sorted({one.register for one in held} | {32})
+    yield file("pack.h", "c/pack.h", "spec/types.yaml", elements=elements, memory=memory, words=words)
+    for name in dict.fromkeys(entry.family for entry in spec.instructions):
+        own = [operand for operand in operands if operand.layout is not None and operand.layout.family == name]
+        fragments = packing.fragments(spec, filter(_is_fragment, own))
+        layouts = {operand.layout.name: operand.layout for operand in own if operand.layout and operand.layout.kind == "metadata"}
+        if fragments:
+            stem = c_text.identifier(name)
+            yield file(
+                f"{stem}_pack.h",
+                "c/family_pack.h",
+                "spec/fragments",
+                family=name,
+                stem=stem,
+                fragments=fragments,
+                metadata=[packing.metadata(spec, layout) for layout in layouts.values()],
+                follows_n=any(fragment.follows_n for fragment in fragments),
+            )
+
+
+def _is_fragment(operand: Operand) -> bool:
+    return operand.layout is not None and operand.layout.kind == "fragment"
+
+
+def _operands(catalog: Catalog) -> list[Operand]:
+    """Every operand that an instruction has, each once; of the many values of n the largest stands for all."""
+    found: dict[int, Operand] = {}
+    for instruction in catalog.all():
+        variant = instruction.variant
+        if variant.shape is not None and variant.facts["n"] == max(variant.shape.each_n()):
+            for form in instruction.forms:
+                found.update((id(operand), operand) for operand in form.operands)
+    return list(found.values())

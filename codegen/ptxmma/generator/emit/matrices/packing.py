@@ -1,0 +1,244 @@
+"""Elements and metadata between matrices in memory and registers: for each layout what one thread moves, from its bit map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ptxmma import formula
+from ptxmma.bitmap import BitMap
+from ptxmma.generator.emit import c_text
+from ptxmma.generator.emit.matrices.sparse import memory_bits
+from ptxmma.model import Layout, Spec
+from ptxmma.operands import Operand
+
+
+class Element(NamedTuple):
+    """How an element lies in memory and in a register.
+
+    Attributes:
+        name: ``"b16"``, or ``"e2m1_b8"`` where the two differ.
+        memory: bits between elements in memory, packed below 8.
+        held: bits between elements in a register.
+        shift: lowest bit of the element in those.
+        register: bits of a register.
+    """
+
+    name: str
+    memory: int
+    held: int
+    shift: int
+    register: int
+
+    @property
+    def word(self) -> str:
+        """The C type of a register's bits."""
+        return f"uint{self.register}_t"
+
+    @property
+    def unit(self) -> str:
+        """The C type of the smallest piece of memory that holds an element."""
+        return f"uint{max(self.memory, 8)}_t"
+
+    @property
+    def count(self) -> int:
+        """Elements in a register."""
+        return self.register // self.held
+
+
+class Fragment(NamedTuple):
+    """The functions of one layout for one way in which its elements lie.
+
+    Attributes:
+        stem: ``"ptxmma_mma_m16n8k16_a_b16"``, with the element's type where its memory differs from its container.
+        text: what it moves.
+        element: how the elements lie.
+        threads: that hold the fragment.
+        strides: of the matrix, by dimension: ``("row_stride", "col_stride")``.
+        first: place of the thread's first element.
+        step: from an element to the next in a register.
+        places: of each register's first element; empty where their number depends on n.
+        count: registers of a thread: a number, or an expression over n.
+        place: of register r, where their number depends on n.
+        n_step, n_last: n is a multiple of the one and at most the other.
+    """
+
+    stem: str
+    text: str
+    element: Element
+    threads: int
+    strides: tuple[str, ...]
+    first: str
+    step: str
+    places: list[str]
+    count: str
+    place: str
+    n_step: int
+    n_last: int
+
+    @property
+    def follows_n(self) -> bool:
+        """Whether the number of registers depends on n."""
+        return not self.places
+
+
+class Metadata(NamedTuple):
+    """The functions of one metadata layout.
+
+    Attributes:
+        stem, text, rows, chunks, selectors, threads: of the layout.
+        first: byte of the metadata from which the thread's bytes are counted.
+        bytes: ``(place, shift)`` of each byte of the thread's register.
+        selector: for which selector the thread holds metadata.
+    """
+
+    stem: str
+    text: str
+    rows: int
+    chunks: int
+    selectors: int
+    threads: int
+    first: str
+    bytes: list[tuple[str, int]]
+    selector: str
+
+
+def element(operand: Operand) -> Element:
+    """How the elements of an operand lie."""
+    assert operand.element is not None
+    memory, held = memory_bits(operand.element), operand.bits
+    plain = memory == held and (operand.shift == 0)
+    name = f"b{held}" if plain else f"{c_text.identifier(operand.element.name)}_b{held}"
+    return Element(name, memory, held, operand.shift, held * operand.elements // operand.registers)
+
+
+def fragments(spec: Spec, operands: Iterable[Operand]) -> list[Fragment]:
+    """The fragments of some operands, each once."""
+    found: dict[str, Fragment] = {}
+    for operand in operands:
+        layout, held = operand.layout, element(operand)
+        assert layout is not None
+        stem = f"ptxmma_{c_text.identifier(layout.name)}"
+        if held.name != f"b{held.held}":
+            stem = f"{stem}_{c_text.identifier(str(operand.element_type))}"
+        if stem not in found:
+            found[stem] = _fragment(spec, stem, layout, operand, held)
+    return list(found.values())
+
+
+def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Element) -> Fragment:
+    dimensions = sorted(layout.map.outputs, key=("computation", "row", "col").index)
+    slot = held.count.bit_length() - 1
+    registers = operand.registers
+    entry = spec.fragments[layout.entry]
+    sizes = formula.names(formula.parse(entry.rows)) | formula.names(formula.parse(entry.cols))
+    follows_n = "n" in sizes and not re.search(r"n\d", layout.shape)
+    places = []
+    if not follows_n:
+        for register in range(registers):
+            place = layout.map.apply({"lane": 0, "i": register * held.count})
+            places.append(_sum("first", [_times(str(place[name]), name) for name in dimensions if place[name]]))
+    cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
+    if follows_n and (top.name != "i" or "n" in formula.names(formula.parse(entry.rows))):
+        raise ValueError(f"{layout.name}: the registers of the last columns are not the last registers")
+    text = f"{' and '.join(layout.operands).upper()} of {layout.shape}, {held.held} bits each"
+    if held.memory != held.held:
+        text += f", {operand.element_type} of {held.memory} bits in memory"
+    return Fragment(
+        stem=stem,
+        text=text,
+        element=held,
+        threads=layout.threads,
+        strides=tuple(f"{name}_stride" for name in dimensions),
+        first=_sum("", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "lane"))]) or "0",
+        step=_step(layout, slot),
+        places=places,
+        count=_ratio(registers, cols) if follows_n else str(registers),
+        place=_sum("first", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "i", "r", slot))]),
+        n_step=1 << top.target,
+        n_last=cols,
+    )
+
+
+def _ratio(registers: int, n: int) -> str:
+    """Registers as an expression over n, of which ``n`` is the largest value."""
+    return f"n * {registers // n}" if registers > n else f"n / {n // registers}" if registers < n else "n"
+
+
+def _bits(bit_map: BitMap, output: str, name: str, shown: str = "", dropped: int = 0) -> str:
+    """The bits of an output that come from one input, whose low bits may be left out; empty without any."""
+    shown, width = shown or name, bit_map.inputs[name] - dropped
+    terms = []
+    for run in reversed(bit_map.runs(output)):
+        cut = max(dropped - run.source, 0) if run.name == name else run.width
+        if cut < run.width:
+            source, count, target = run.source + cut - dropped, run.width - cut, run.target + cut
+            term = f"{shown} >> {source}" if source else shown
+            if source + count < width:
+                term = f"({term}) & {(1 << count) - 1}" if source else f"{term} & {(1 << count) - 1}"
+            if target:
+                term = f"({term}) << {target}" if " " in term else f"{term} << {target}"
+            terms.append(term)
+    return terms[0] if len(terms) == 1 else " | ".join(f"({term})" if " " in term else term for term in terms)
+
+
+def _times(place: str, dimension: str) -> str:
+    """A place along a dimension as a number of elements."""
+    factor = f"({place})" if " " in place else place
+    return f"{dimension}_stride" if place == "1" else f"{factor} * {dimension}_stride"
+
+
+def _sum(first: str, terms: list[str]) -> str:
+    return " + ".join([first, *terms] if first else terms)
+
+
+def _step(layout: Layout, slot: int) -> str:
+    """The distance of neighbours in a register: its elements lie in one line of the matrix."""
+    targets = layout.map.bits["i"][:slot]
+    if not targets:
+        return "0"
+    name, low = targets[0]
+    if list(targets) != [(name, low + bit) for bit in range(slot)]:
+        raise ValueError(f"{layout.name}: the elements of a register do not lie in one line of the matrix")
+    return _times(str(1 << low), name)
+
+
+def metadata(spec: Spec, layout: Layout) -> Metadata:
+    """The functions of a metadata layout.
+
+    Raises:
+        ValueError: fields that do not lie by whole bytes as row-major metadata does.
+    """
+    back, entry = layout.map.inverse(), spec.metadata[layout.entry]
+    together = 8 // layout.field_bits
+    if layout.field_bits != 4 or layout.map.bits["chunk"][0] != ("field", 0) or any(run.name != "lane" for run in back.runs("selector")):
+        raise ValueError(f"{layout.name}: its registers do not hold the bytes of row-major metadata")
+    places = []
+    for number in range(4):
+        place = back.apply({"lane": 0, "field": together * number})
+        terms = [_metadata_times(str(place["row"]))] if place["row"] else []
+        terms += [str(place["chunk"] // together)] if place["chunk"] else []
+        places.append((" + ".join(terms) or "0", 8 * number))
+    rows, chunks = _bits(back, "row", "lane"), _bits(_dropped(back), "chunk", "lane")
+    terms = [_metadata_times(rows)] if rows else []
+    terms += [f"({chunks})"] if chunks else []
+    selector = _bits(back, "selector", "lane") or "0"
+    text = f"{layout.shape}, {layout.bits}-bit elements"
+    stem = f"ptxmma_{c_text.identifier(layout.name)}"
+    return Metadata(stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector)
+
+
+def _metadata_times(rows: str) -> str:
+    return "row_bytes" if rows == "1" else f"{f'({rows})' if ' ' in rows else rows} * row_bytes"
+
+
+def _dropped(back: BitMap) -> BitMap:
+    """The map with bytes of two chunks in the place of chunks: the lowest bit of both chunk and field is left out."""
+    outputs = back.outputs | {"chunk": back.outputs["chunk"] - 1}
+    inputs = back.inputs | {"field": back.inputs["field"] - 1}
+    bits = {
+        name: tuple((output, bit - 1 if output == "chunk" else bit) for output, bit in targets if (output, bit) != ("chunk", 0))
+        for name, targets in back.bits.items()
+    }
+    return BitMap(inputs, outputs, bits)

@@ -1,0 +1,46 @@
+"""The C header of matrices in shared memory: images, copies and descriptors, on top of ``shared_memory.h``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit.templating import banner, render
+from ptxmma.instructions import Catalog
+from ptxmma.model import SharedMemory, Spec, matches
+
+
+class _Case(NamedTuple):
+    """A majorness with a swizzle mode, and the function of ``shared_memory.h`` for them."""
+
+    majorness: str
+    swizzle: str
+    function: str
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """``shared_layout.h``, where the spec has matrices in shared memory."""
+    spec = catalog.database.spec
+    memory = spec.shared_memory
+    if memory is None:
+        return
+    cases = [
+        _Case(layout.majorness, name, c_text.identifier(f"ptxmma_offset_{layout.majorness}_{name}").lower())
+        for layout in memory.layouts
+        for name in layout.swizzles
+    ]
+    types = {majorness: _types(spec, memory, majorness) for majorness in dict.fromkeys(case.majorness for case in cases)}
+    complete = {majorness: sum(case.majorness == majorness for case in cases) == len(memory.swizzles) for majorness in types}
+    text = render("c/shared_layout.h.jinja", c=c_text, spec=spec, memory=memory, cases=cases, types=types, complete=complete)
+    yield Output("generated/include/ptxmma/shared_layout.h", banner("//", catalog, ["spec/shared_memory.yaml"]) + text)
+
+
+def _types(spec: Spec, memory: SharedMemory, majorness: str) -> list[str]:
+    """The element types that can be read with a majorness; those narrower than a byte only as rows hold them, packed along k."""
+    entries = [entry for entry in memory.majorness if entry.majorness == majorness]
+    return [
+        element.name
+        for element in spec.types.elements
+        if any(matches(entry.of, {"atype": element.name}) for entry in entries) and (element.bits >= 8 or majorness == "K")
+    ]

@@ -1,0 +1,611 @@
+"""Matrices in shared memory: images, addresses, matrix descriptors and bank conflicts (PTX ISA 9.7.15.5.1.2).
+
+A matrix operand has its rows (A) or columns (B) along x and its depth along k.  Its image in shared memory is an array of bytes,
+``uint8``; ``start`` is the shared address of the first.  Element types are named as in PTX (``"bf16"``), majorness is ``"K"`` or
+``"MN"``, swizzles are ``"none"``, ``"32B"``, ``"64B"`` and ``"128B"``.
+
+>>> layout = SharedLayout("f16", "K", "128B", x=64, k=128)
+>>> layout
+<SharedLayout f16 K-major 128B: 64 x 128 in 16384 bytes at 0, lbo 8192, sbo 1024>
+>>> [step.start_address for step in layout.steps(16)]
+[0, 32, 64, 96, 8192, 8224, 8256, 8288]
+>>> layout.tma
+TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma import elements, formula, layouts
+from ptxmma.elements import Array
+from ptxmma.instructions import DatabaseLike, catalog
+from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Spec, Swizzle, matches
+from ptxmma.operands import in_range, integer
+
+_Addresses = npt.NDArray[np.int64]
+
+#: Words that one access of a thread covers: a plain load or store, ``.v2`` and ``.v4``.
+_WORDS = (1, 2, 4)
+_DESCRIPTOR_BITS = 64
+
+
+# --- what the spec says -----------------------------------------------------------------------------------------------------
+
+
+class _Canonical(NamedTuple):
+    """A canonical layout with one of its swizzle modes."""
+
+    memory: SharedMemory
+    mode: Swizzle
+    layout: CanonicalLayout
+
+    def offset(self, x: Any, k: Any, bits: int, lbo: int, sbo: int) -> Any:
+        """Bytes from the start to element (x, k), before the swizzle."""
+        known = {"x": x, "k": k, "bits": bits, "lbo": lbo, "sbo": sbo, "span": self.mode.bytes}
+        return formula.evaluate(formula.parse(self.layout.offset), known)
+
+    def swizzled(self, address: Any, base_offset: int) -> Any:
+        """Where the byte at an address really lies."""
+        known = {"address": address, "base_offset": base_offset, "span": self.mode.bytes}
+        return formula.evaluate(formula.parse(self.memory.swizzle_formula), known)
+
+    @property
+    def lines(self) -> int:
+        """Lines of ``span`` bytes in an atom: rows for K-major, columns of depth for MN-major."""
+        return self.mode.atom_k[0] if self.layout.majorness == "K" else self.mode.atom_mn[1]
+
+
+def _spec(database: DatabaseLike) -> Spec:
+    return catalog(database).database.spec
+
+
+def _memory(database: DatabaseLike) -> SharedMemory:
+    found = _spec(database).shared_memory
+    if found is None:
+        raise ValueError("the database says nothing of shared memory")
+    return found
+
+
+def _mode(memory: SharedMemory, name: str) -> Swizzle:
+    for mode in memory.swizzles:
+        if mode.name == name:
+            return mode
+    raise ValueError(f"unknown swizzle {name!r}; known: {', '.join(mode.name for mode in memory.swizzles)}")
+
+
+def _canonical(memory: SharedMemory, majorness: str, swizzle: str) -> _Canonical:
+    mode = _mode(memory, swizzle)
+    for layout in memory.layouts:
+        if layout.majorness == majorness and swizzle in layout.swizzles:
+            return _Canonical(memory, mode, layout)
+    known = dict.fromkeys(layout.majorness for layout in memory.layouts if swizzle in layout.swizzles)
+    raise ValueError(f"unknown majorness {majorness!r}; known for swizzle {swizzle!r}: {', '.join(known)}")
+
+
+def _element(given: ElementType | str, majorness: str, database: DatabaseLike) -> ElementType:
+    """An element type that can be read with that majorness."""
+    spec, memory = _spec(database), _memory(database)
+    name = given if isinstance(given, str) else given.name
+    entries = [entry for entry in memory.majorness if entry.majorness == majorness]
+    readable = [each for each in spec.types.elements if any(matches(entry.of, {"atype": each.name}) for entry in entries)]
+    for each in readable:
+        if each.name == name:
+            return each
+    raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(each.name for each in readable)} can")
+
+
+def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> int:
+    """The base offset of a descriptor whose swizzle pattern starts at an address; 0 where that is a multiple of the pattern's size.
+
+    It is for matrices that were swizzled relative to their own start.  TMA swizzles by absolute addresses, for which it is 0.
+    Source: PTX ISA 9.7.15.5.1.2.2.
+
+    Raises:
+        ValueError: no such swizzle, or a start that is negative or not aligned.
+    """
+    memory = _memory(database)
+    known = {"start": _aligned("start", start, memory.alignment), "pattern": _mode(memory, swizzle).pattern}
+    found: Any = formula.evaluate(formula.parse(memory.base_offset), known)
+    return int(found)
+
+
+def _aligned(name: str, value: Any, multiple: int) -> int:
+    address = integer(name, value)
+    if address < 0 or address % multiple:
+        raise ValueError(f"{name} = {address} must be a multiple of {multiple} bytes, 0 or more")
+    return address
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------------------
+
+
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
+    """A matrix descriptor: where and how a matrix operand lies in shared memory (PTX ISA 9.7.15.5.1.2.2).
+
+    Attributes:
+        start_address: shared address of the first element, before the swizzle; in bytes.
+        leading_byte_offset: leading dimension byte offset (LBO).
+        stride_byte_offset: stride dimension byte offset (SBO).
+        base_offset: what the swizzle subtracts; see :func:`base_offset`.
+        swizzle: name of the swizzle mode.
+    """
+
+    start_address: int
+    leading_byte_offset: int
+    stride_byte_offset: int
+    base_offset: int = 0
+    swizzle: str = "none"
+
+    def encode(self, *, database: DatabaseLike = None) -> int:
+        """The 64 bits that the instruction takes.
+
+        Raises:
+            ValueError: a field whose value has no encoding.
+        """
+        memory = _memory(database)
+        return sum(_stored(field, self._value(field, memory)) << field.low for field in memory.descriptor)
+
+    def _value(self, field: DescriptorField, memory: SharedMemory) -> int:
+        value = getattr(self, field.name)
+        return _mode(memory, value).encoding if field.name == "swizzle" else integer(field.name, value)
+
+    @classmethod
+    def decode(cls, descriptor: int, *, database: DatabaseLike = None) -> Descriptor:
+        """The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
+
+        Raises:
+            ValueError: no 64-bit number, or a swizzle mode that does not exist.
+        """
+        bits = integer("descriptor", descriptor)
+        if not 0 <= bits < 1 << _DESCRIPTOR_BITS:
+            raise ValueError(f"descriptor = {bits:#x} is no {_DESCRIPTOR_BITS}-bit number")
+        memory = _memory(database)
+        fields: dict[str, Any] = {entry.name: (bits >> entry.low & (1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
+        modes = {mode.encoding: mode.name for mode in memory.swizzles}
+        if fields["swizzle"] not in modes:
+            raise ValueError(
+                f"descriptor {bits:#x} has swizzle mode {fields['swizzle']}; the modes are {', '.join(map(str, sorted(modes)))}"
+            )
+        fields["swizzle"] = modes[fields["swizzle"]]
+        return cls(**fields)
+
+    def advance(self, offset: int) -> Descriptor:
+        """The same descriptor ``offset`` bytes further; :meth:`SharedLayout.steps` knows the offsets along k."""
+        return msgspec.structs.replace(self, start_address=self.start_address + integer("offset", offset))
+
+    def addresses(self, x: int, k: int, bits: int, majorness: str, *, database: DatabaseLike = None) -> _Addresses:
+        """Absolute addresses (x, k) of the bytes in which an operand's elements of ``bits`` bits start, as instructions read them.
+
+        Elements narrower than a byte lie in it from the low bits up.
+
+        Raises:
+            ValueError: a field without an encoding, an extent below 1, an unknown majorness.
+        """
+        self.encode(database=database)
+        canonical = _canonical(_memory(database), majorness, self.swizzle)
+        rows, depth = np.arange(_extent("x", x))[:, np.newaxis], np.arange(_extent("k", k))
+        offsets = canonical.offset(rows, depth, bits, self.leading_byte_offset, self.stride_byte_offset)
+        addresses: _Addresses = canonical.swizzled(self.start_address + offsets, self.base_offset)
+        return addresses
+
+
+def _stored(field: DescriptorField, value: int) -> int:
+    """What a field holds for a value."""
+    step, most = 1 << field.shift, (1 << field.width) - 1 << field.shift
+    if value % step or not 0 <= value <= most:
+        allowed = f"multiples of {step} from 0 to {most}" if step > 1 else f"0..{most}"
+        raise ValueError(f"{field.name} = {value} has no encoding in a descriptor; allowed: {allowed}")
+    return value >> field.shift
+
+
+def _extent(name: str, value: Any) -> int:
+    extent = integer(name, value)
+    if extent < 1:
+        raise ValueError(f"{name} = {extent}: an extent is at least 1")
+    return extent
+
+
+def read_operand(
+    descriptor: Descriptor | int,
+    memory: Any,
+    element: ElementType | str,
+    x: int,
+    k: int,
+    majorness: str,
+    memory_start: int = 0,
+    *,
+    database: DatabaseLike = None,
+) -> Array:
+    """The matrix (..., x, k) that an instruction reads through a descriptor, of the element type's dtype.
+
+    Args:
+        descriptor: its 64 bits, or the fields.
+        memory: an image of shared memory, ``uint8`` (..., size).
+        element: type of the elements.
+        x: rows of A or columns of B.
+        k: depth; for a sparse A the packed one.
+        majorness: ``"K"`` or ``"MN"``.
+        memory_start: shared address of the first byte of ``memory``, a multiple of the alignment.
+        database: where the facts come from; the packaged database by default.
+
+    Raises:
+        ValueError: a descriptor that leaves the memory or is none, memory that is no contiguous array of bytes, a type that cannot be
+            read with that majorness, an extent below 1.
+    """
+    if not isinstance(descriptor, Descriptor):
+        descriptor = Descriptor.decode(descriptor, database=database)
+    facts = _memory(database)
+    _canonical(facts, majorness, descriptor.swizzle)
+    kind = _element(element, majorness, database)
+    held = _bytes(memory, "memory")
+    addresses = descriptor.addresses(x, k, kind.bits, majorness, database=database)
+    places = addresses - _aligned("memory_start", memory_start, facts.alignment)
+    size, width = held.shape[-1], elements.bits_dtype(kind).itemsize
+    if places.min() < 0 or places.max() + width > size:
+        outside = addresses[(places < 0) | (places + width > size)].flat[0]
+        raise ValueError(
+            f"{descriptor} reads address {outside} for a {majorness}-major {kind.name} matrix of {x} x {k}; "
+            f"the memory holds {memory_start}..{memory_start + size - 1}"
+        )
+    whole = held[..., : size // width * width].view(elements.bits_dtype(kind))
+    found = np.take(whole, places // width, axis=-1)
+    if kind.bits < 8:
+        along = np.arange(k) if majorness == "K" else np.arange(x)[:, np.newaxis]
+        found = found >> (along * kind.bits % 8).astype(np.uint8) & np.uint8((1 << kind.bits) - 1)
+    return elements.typed(found, kind)
+
+
+def _bytes(memory: Any, what: str) -> npt.NDArray[np.uint8]:
+    array = elements.as_array(memory, what)
+    if array.dtype != np.uint8 or not array.ndim:
+        raise ValueError(f"{what} must be an array of uint8, not {array.dtype} of shape {array.shape}")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{what} is not contiguous; pass a copy: numpy.ascontiguousarray({what})")
+    return array
+
+
+# --- images -----------------------------------------------------------------------------------------------------------------
+
+
+class TensorMapBox(NamedTuple):
+    """How TMA writes the image: the tensor map's swizzle and box."""
+
+    swizzle: str  # "CU_TENSOR_MAP_SWIZZLE_128B"
+    inner: int  # elements along the contiguous dimension
+    outer: int  # elements along the other
+    boxes: int  # boxes of which the image consists
+
+
+class SharedLayout:
+    """A whole matrix as one image in shared memory, in a canonical layout.
+
+    The dimension that the majorness names is contiguous; it is cut into panels of ``span`` bytes, the swizzle's width.  Inside a panel
+    the lines of the other dimension follow each other, in groups (atoms) of 8.  One of ``lbo`` and ``sbo`` leads from panel to panel,
+    the other from group to group: which one is which, the canonical layout says.  By default all is dense, which is what TMA boxes
+    whose inner extent is the span write.
+
+    Attributes:
+        element: the type of the elements.
+        majorness: ``"K"`` or ``"MN"``.
+        swizzle: name of the swizzle mode.
+        x: rows of A or columns of B.
+        k: depth; for a sparse A the packed one.
+        panel: elements of a panel along the contiguous dimension.
+        lbo: leading dimension byte offset.
+        sbo: stride dimension byte offset.
+        start: shared address of the image.
+        base_offset: what the swizzle subtracts: 0, as for TMA, where it follows absolute addresses; :func:`base_offset` of the start
+            where the pattern is to start with the image.
+        size: bytes of the image.
+    """
+
+    def __init__(
+        self,
+        element: ElementType | str,
+        majorness: str,
+        swizzle: str,
+        x: int,
+        k: int,
+        *,
+        lbo: int | None = None,
+        sbo: int | None = None,
+        start: int = 0,
+        base_offset: int = 0,
+        database: DatabaseLike = None,
+    ) -> None:
+        """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
+
+        Raises:
+            ValueError: a type that cannot be read with that majorness, extents that do not fill panels and groups, a start or stride
+                that is not aligned, strides with which elements overlap, a base offset that a descriptor cannot hold.
+        """
+        memory = _memory(database)
+        self._canonical = _canonical(memory, majorness, swizzle)
+        self._database = database
+        self.element = _element(element, majorness, database)
+        self.majorness, self.swizzle = majorness, swizzle
+        self.x, self.k = _extent("x", x), _extent("k", k)
+        span = self._canonical.mode.bytes
+        self.panel = span * 8 // self.element.bits
+        self.start = _aligned("start", start, span)
+        self._check_extents()
+        self.lbo, self.sbo = self._strides(lbo, sbo)
+        self.base_offset = integer("base_offset", base_offset)
+        self._check_field("base_offset", self.base_offset)
+        self._units = self._places()
+        # The swizzle moves bytes only within aligned spans.
+        self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
+
+    def __repr__(self) -> str:
+        return (
+            f"<SharedLayout {self.element.name} {self.majorness}-major {self.swizzle}: {self.x} x {self.k} in {self.size} bytes "
+            f"at {self.start}, lbo {self.lbo}, sbo {self.sbo}>"
+        )
+
+    @property
+    def _ordered(self) -> tuple[int, int]:
+        """The extents of the contiguous dimension and of the other."""
+        return (self.k, self.x) if self.majorness == "K" else (self.x, self.k)
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        """The names of the contiguous dimension and of the other."""
+        return ("k", "x") if self.majorness == "K" else ("x", "k")
+
+    def _place(self, contiguous: Any, other: Any) -> tuple[Any, Any]:
+        """A position by dimensions in memory as (x, k)."""
+        return (other, contiguous) if self.majorness == "K" else (contiguous, other)
+
+    def _offset(self, x: Any, k: Any) -> Any:
+        return self._canonical.offset(x, k, self.element.bits, self.lbo, self.sbo)
+
+    # --- construction -------------------------------------------------------------------------------------------------------
+
+    def _check_extents(self) -> None:
+        span, lines = self._canonical.mode.bytes, self._canonical.lines
+        (inner, outer), (inner_name, outer_name) = self._ordered, self._names
+        if inner % self.panel:
+            fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.element.bits % (mode.bytes * 8) == 0]
+            hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
+            raise ValueError(
+                f"{inner_name} = {inner} must be a multiple of {self.panel}: swizzle {self.swizzle} has panels of {span} bytes{hint}"
+            )
+        if outer % lines:
+            raise ValueError(f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom")
+
+    def _check_field(self, name: str, value: int) -> None:
+        _stored(next(field for field in self._canonical.memory.descriptor if field.name == name), value)
+
+    def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
+        """LBO and SBO: those that are given, dense ones for the others."""
+        lines = self._canonical.lines
+        # The stride that counts at the first element of the second panel leads from panel to panel.
+        second = self._place(self.panel, 0)
+        leads = self._canonical.offset(*second, self.element.bits, 1, 0) > self._canonical.offset(*second, self.element.bits, 0, 0)
+        panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
+        strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
+        for name, value in strides.items():
+            self._check_field({"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}[name], value)
+        group = strides.setdefault(groups, lines * self._canonical.mode.bytes)
+        strides.setdefault(panels, self._ordered[1] // lines * group)
+        return strides["lbo"], strides["sbo"]
+
+    def _places(self) -> _Addresses:
+        """Where each 16 bytes of each line lie in the image, counted in 16 bytes: (lines, 16 bytes of a line)."""
+        alignment = self._canonical.memory.alignment
+        inner, outer = self._ordered
+        step = alignment * 8 // self.element.bits
+        first = self._place(np.arange(0, inner, step), np.arange(outer)[:, np.newaxis])
+        addresses = self._canonical.swizzled(self.start + self._offset(*first), self.base_offset)
+        places: _Addresses = (addresses - self.start) // alignment
+        order = np.argsort(places, axis=None, kind="stable")
+        shared = np.flatnonzero(np.diff(places.ravel()[order]) == 0)
+        if len(shared):
+            one, other = (self._place(at % (inner // step) * step, at // (inner // step)) for at in map(int, order[shared[0] :][:2]))
+            raise ValueError(
+                f"lbo = {self.lbo}, sbo = {self.sbo}: elements {one} and {other} would lie at one address; "
+                f"without lbo and sbo the layout is dense"
+            )
+        return places
+
+    # --- elements -----------------------------------------------------------------------------------------------------------
+
+    def address(self, x: Any, k: Any) -> Any:
+        """Absolute address of the byte in which element (x, k) starts, swizzled; integers or arrays, which broadcast.
+
+        Elements narrower than a byte lie in it from the low bits up.
+
+        Raises:
+            TypeError: something that is neither an integer nor an array.
+            ValueError: outside the matrix, or an array of other things than integers.
+        """
+        x, k = _positions("x", x, self.x), _positions("k", k, self.k)
+        return self._canonical.swizzled(self.start + self._offset(x, k), self.base_offset)
+
+    def store(self, matrix: Any) -> Any:
+        """The image, ``uint8`` (..., size), of a matrix (..., x, k) of the type's dtype or its raw bits; bytes of padding are 0.
+
+        Raises:
+            ValueError: another shape or dtype.
+        """
+        codes = elements.codes(matrix, self.element)
+        if codes.shape[-2:] != (self.x, self.k):
+            raise ValueError(f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k})")
+        lines = codes if self.majorness == "K" else codes.swapaxes(-1, -2)
+        units = _packed(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
+        sources, padding = self._sources
+        image = np.take(units, sources, axis=-1)
+        image[..., padding] = np.zeros((), self._unit)
+        return elements.like(image.view(np.uint8), matrix)
+
+    def load(self, image: Any) -> Any:
+        """The matrix (..., x, k), of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
+
+        Raises:
+            ValueError: no contiguous array of bytes, or another size.
+        """
+        held = _bytes(image, "image")
+        if held.shape[-1] != self.size:
+            raise ValueError(f"the image has shape {held.shape}; this layout takes (..., {self.size})")
+        units = np.take(held.view(self._unit), self._units, axis=-1)
+        lines = _unpacked(units.view(elements.bits_dtype(self.element)), self.element.bits)
+        codes = lines if self.majorness == "K" else lines.swapaxes(-1, -2)
+        return elements.like(elements.typed(codes, self.element), image)
+
+    @functools.cached_property
+    def _sources(self) -> tuple[_Addresses, _Addresses]:
+        """Which 16 bytes of the matrix each 16 bytes of the image are, and which ones of the image are padding."""
+        sources = np.full(self.size // self._unit.itemsize, -1)
+        sources[self._units.ravel()] = np.arange(self._units.size)
+        return sources, np.flatnonzero(sources < 0)
+
+    @functools.cached_property
+    def _unit(self) -> np.dtype[Any]:
+        """The bytes that a swizzle moves together, as a dtype."""
+        return np.dtype((np.void, self._canonical.memory.alignment))
+
+    # --- descriptors --------------------------------------------------------------------------------------------------------
+
+    def descriptor(self, x: int = 0, k: int = 0, x_extent: int | None = None, k_extent: int | None = None) -> Descriptor:
+        """The descriptor of the sub-tile whose first element is (x, k); its extents reach to the matrix's end where none are given.
+
+        A sub-tile has a descriptor if the canonical layout, counted from the sub-tile's start, leads to each of its elements.
+
+        Raises:
+            ValueError: a sub-tile outside the matrix, one without a descriptor, or a field that has no encoding.
+        """
+        x, k = in_range("x", integer("x", x), self.x), in_range("k", integer("k", k), self.k)
+        rows = _extent("x_extent", self.x - x if x_extent is None else x_extent)
+        depth = _extent("k_extent", self.k - k if k_extent is None else k_extent)
+        if x + rows > self.x or k + depth > self.k:
+            raise ValueError(f"the sub-tile of {rows} x {depth} at ({x}, {k}) does not lie in the matrix of {self.x} x {self.k}")
+        first = self._offset(x, k)
+        along_x, along_k = np.arange(rows)[:, np.newaxis], np.arange(depth)
+        wrong = self._offset(x + along_x, k + along_k) != first + self._offset(along_x, along_k)
+        if wrong.any():
+            at = tuple(map(int, np.unravel_index(wrong.argmax(), wrong.shape)))
+            raise ValueError(
+                f"the sub-tile of {rows} x {depth} at ({x}, {k}) has no descriptor: counted from its start, its element {at} does not lie "
+                f"where this layout has it; panels are {self.panel} elements wide along {self._names[0]}, "
+                f"groups {self._canonical.lines} lines: let the sub-tile start or end with them"
+            )
+        found = Descriptor(
+            start_address=self.start + first,
+            leading_byte_offset=self.lbo,
+            stride_byte_offset=self.sbo,
+            base_offset=self.base_offset,
+            swizzle=self.swizzle,
+        )
+        found.encode(database=self._database)
+        return found
+
+    def steps(self, k_extent: int, x: int = 0, x_extent: int | None = None) -> list[Descriptor]:
+        """The descriptors of the sub-tiles that follow each other along k, each ``k_extent`` deep, rows as in :meth:`descriptor`.
+
+        Raises:
+            ValueError: a depth that is not a multiple of ``k_extent``, or what :meth:`descriptor` raises.
+        """
+        if self.k % _extent("k_extent", k_extent):
+            raise ValueError(f"k = {self.k} is not a multiple of k_extent = {k_extent}")
+        return [self.descriptor(x, k, x_extent, k_extent) for k in range(0, self.k, k_extent)]
+
+    @property
+    def tma(self) -> TensorMapBox:
+        """The swizzle and the box with which TMA writes this image, box after box: groups first, then panels.
+
+        Raises:
+            ValueError: the swizzle does not follow absolute addresses.
+        """
+        mode, lines, (inner, outer) = self._canonical.mode, self._canonical.lines, self._ordered
+        if self._canonical.swizzled(0, self.base_offset):
+            raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
+        group = int(self._offset(*self._place(0, lines))) if outer > lines else 0
+        box = outer if group in (0, lines * mode.bytes) else lines
+        return TensorMapBox(mode.tma, self.panel, box, inner // self.panel * (outer // box))
+
+
+def _positions(name: str, value: Any, limit: int) -> Any:
+    if getattr(value, "shape", ()) == ():
+        return in_range(name, integer(name, value, "an integer or an array of integers"), limit)
+    array = elements.as_array(value, name)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} has dtype {array.dtype}; positions are integers")
+    if array.size and not 0 <= int(array.min()) <= int(array.max()) < limit:
+        raise ValueError(f"{name} reaches from {array.min()} to {array.max()}; allowed: 0..{limit - 1}")
+    return array.astype(np.int64)
+
+
+def _packed(lines: Array, bits: int) -> Array:
+    """Elements along the last axis as contiguous bytes, several in a byte where they are narrower, low bits first."""
+    if bits >= 8:
+        return np.ascontiguousarray(lines)
+    each = lines.reshape(*lines.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
+    packed: Array = np.bitwise_or.reduce(each, axis=-1)
+    return packed
+
+
+def _unpacked(lines: Array, bits: int) -> Array:
+    """The inverse of :func:`_packed`."""
+    if bits >= 8:
+        return lines
+    each: Array = lines[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    return each.reshape(*lines.shape[:-1], -1)
+
+
+# --- bank conflicts ---------------------------------------------------------------------------------------------------------
+
+
+class BankConflicts(NamedTuple):
+    """What an access of a warp costs; integers for one access, arrays for many."""
+
+    wavefronts: Any  # cycles in which the banks serve it
+    least: int  # without conflicts: one for each part of the warp that is served together
+    words: Array  # (..., least, banks): different words that each part asks of each bank
+
+
+def bank_conflicts(addresses: Any, width: int = 4, *, database: DatabaseLike = None) -> BankConflicts:
+    """How many wavefronts shared memory needs for an access of a warp.
+
+    Each bank serves one word at a time; lanes that ask for the same word are served together.  Of accesses of 8 bytes half a warp is
+    served at a time, of 16 bytes a quarter.  Each part costs as many wavefronts as its busiest bank has different words.
+
+    Args:
+        addresses: of the first byte that each lane accesses, (..., 32): lane after lane.
+        width: bytes that each lane accesses: 4, 8 or 16.
+        database: where the facts come from; the packaged database by default.
+
+    Raises:
+        ValueError: another width or shape, no integers, a negative or unaligned address.
+
+    >>> import numpy as np
+    >>> bank_conflicts(np.arange(32) * 128).wavefronts, bank_conflicts(np.arange(32) * 16, width=16).wavefronts
+    (32, 4)
+    """
+    banks, lanes = _memory(database).banks, layouts.THREADS["warp"]
+    widths = [words * banks.bytes for words in _WORDS]
+    if width not in widths:
+        raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, widths))} bytes")
+    held = elements.as_array(addresses, "addresses")
+    if held.dtype.kind not in "iu" or held.shape[-1:] != (lanes,):
+        raise ValueError(f"addresses must be integers of shape (..., {lanes}), not {held.dtype} of shape {held.shape}")
+    held = held.astype(np.int64)
+    wrong = (held < 0) | (held % width != 0)
+    if wrong.any():
+        raise ValueError(f"address {held[wrong][0]} of lane {int(np.argwhere(wrong)[0, -1])} is not a multiple of {width}, 0 or more")
+
+    least = width // banks.bytes
+    words = held[..., np.newaxis] // banks.bytes + np.arange(least)
+    words = np.sort(words.reshape(*held.shape[:-1], least, lanes), axis=-1)
+    different = np.ones(words.shape, np.bool_)
+    different[..., 1:] = words[..., 1:] != words[..., :-1]
+    parts = np.arange(words.size // lanes).reshape(*words.shape[:-1], 1)
+    asked = np.bincount((parts * banks.count + words % banks.count)[different], minlength=parts.size * banks.count)
+    asked = asked.reshape(*words.shape[:-1], banks.count)
+    wavefronts = asked.max(axis=-1).sum(axis=-1)
+    return BankConflicts(wavefronts if wavefronts.ndim else int(wavefronts), least, asked)

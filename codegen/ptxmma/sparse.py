@@ -1,0 +1,579 @@
+"""Structured sparsity: prune a matrix, check it, compress it to values and metadata, and back (PTX ISA 9.7.14.6.1).
+
+A pattern is named as in the spec: of each chunk of 4 elements of a row ``"2:4"`` keeps 2, of each 2 ``"1:2"`` keeps 1, and of each
+8, taken in pairs, ``"4:8"`` keeps 2 pairs.  A sparse matrix (..., R, C) is compressed to
+
+- values (..., R, C * kept / chunk), of the matrix's own dtype, and
+- row-major metadata, ``uint8`` (..., R, C / chunk / 2): a 4-bit field for each chunk, two in a byte, the earlier chunk in the low four
+  bits.  Its bytes as little-endian 16-bit words are PyTorch's metadata before the reordering that :func:`to_torch` does.
+
+Matrices are arrays of the dtype of an element type, or of unsigned integers that hold its bits, with ``element`` to say which type that
+is; torch tensors on the CPU serve as well, and give torch tensors.  Negative zero counts as zero.
+
+cuSPARSELt's compressed buffers are not converted: the values come first in them, but NVIDIA does not document the metadata that
+follows and reserves to change it.  Go through the sparse matrix: for cuSPARSELt give :func:`decompress`'s result to its own compression.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma import elements
+from ptxmma.elements import Array
+from ptxmma.instructions import DatabaseLike, catalog
+from ptxmma.model import ElementType, Spec
+
+_Bytes = npt.NDArray[np.uint8]
+_Bools = npt.NDArray[np.bool_]
+
+#: Bits of a field in row-major metadata; fields in a byte.
+_FIELD = 4
+_FIELDS = 8 // _FIELD
+#: Elements that are worked on at a time, so that what is worked out about them stays in the cache.
+_BLOCK = 1 << 16
+
+
+class NotSparseError(ValueError):
+    """A chunk has more units that are not zero than its pattern keeps.
+
+    Attributes:
+        row: of the first such chunk; column: its first column; chunk: its number in the row.
+        count: how many chunks there are like that in all.
+    """
+
+    def __init__(self, message: str, row: int, column: int, chunk: int, count: int) -> None:
+        super().__init__(message)
+        self.row, self.column, self.chunk, self.count = row, column, chunk, count
+
+
+class Compressed(NamedTuple):
+    """A compressed matrix: values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2)."""
+
+    values: Any
+    metadata: Any
+
+
+class BadField(NamedTuple):
+    """A field of row-major metadata that no instruction reads as it stands."""
+
+    batch: tuple[int, ...]  # which matrix, where there are several
+    row: int
+    chunk: int
+    field: int  # 0..15
+    reason: str  # "illegal" or "out of order"
+
+
+class Pattern:
+    """A pattern of structured sparsity with the tables that compression and its inverse look up.
+
+    Attributes:
+        name: ``"2:4"``.
+        chunk: elements that one field describes; kept: those of them that are stored; unit: elements kept or dropped together.
+        units: units of a chunk; stored_units: how many of them are stored.
+    """
+
+    def __init__(self, spec: Spec, name: str) -> None:
+        entries = [entry for entry in spec.granularities if entry.name == name]
+        if not entries:
+            known = ", ".join(dict.fromkeys(entry.name for entry in spec.granularities))
+            raise ValueError(f"unknown pattern {name!r}; known: {known}")
+        first = entries[0]
+        if first.index_bits * first.indices != _FIELD:
+            raise ValueError(f"{name} has fields of {first.index_bits * first.indices} bits; row-major metadata holds fields of {_FIELD}")
+        self.spec = spec
+        self.name, self.chunk, self.kept, self.unit = name, first.chunk, first.kept, first.unit
+        self.units, self.stored_units = first.units, first.kept // first.unit
+        choice = next(entry for entry in spec.choices if entry.units == first.units)
+        self.fields = {int(occupied, 2): int(field, 2) for occupied, field in choice.fields.items()}
+        legal = {field: first.kept_units(field) for entry in entries for field in entry.legal}
+        ordered = {field for entry in entries for field in entry.ordered or entry.legal}
+
+        # By field; what an illegal one places is never looked at.
+        self.legal = _truths({int(field, 2) for field in legal})
+        self.ordered = _truths({int(field, 2) for field in ordered})
+        places = np.zeros((1 << _FIELD, self.stored_units), np.intp)
+        for field, units in legal.items():
+            places[int(field, 2)] = units
+        # By byte of metadata: whether both fields are legal, and the units of two chunks that its values are.
+        low, high = np.arange(256) & 15, np.arange(256) >> 4
+        self.legal_bytes = self.legal[low] & self.legal[high]
+        self.places = np.concatenate([places[low], self.units + places[high]], axis=1)
+        # By byte whose bits say which of eight units are not zero: how many chunks have too many, and the metadata.
+        chunks = [[byte >> start & (1 << self.units) - 1 for start in range(0, 8, self.units)] for byte in range(256)]
+        self.crowded = np.array([sum(chunk not in self.fields for chunk in row) for row in chunks], np.uint8)
+        self.metadata = from_fields(np.array([[self.fields.get(chunk, 0) for chunk in row] for row in chunks], np.uint8))
+
+    def __repr__(self) -> str:
+        return f"<Pattern {self.name}>"
+
+
+def _truths(fields: set[int]) -> _Bools:
+    return np.isin(np.arange(1 << _FIELD), list(fields))
+
+
+def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
+    """The pattern of that name in a database, which the functions of this module take in the place of its name.
+
+    Raises:
+        ValueError: the database has no such pattern.
+    """
+    held = catalog(database).database
+    key = ("sparse", name)
+    if key not in held.memo:
+        held.memo[key] = Pattern(held.spec, name)
+    found: Pattern = held.memo[key]
+    return found
+
+
+# --- matrices -------------------------------------------------------------------------------------------------------------------
+
+
+def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str | ElementType | None = None, pad: bool = False) -> Any:
+    """A copy of a matrix (..., R, C) with zeros where the pattern drops elements.
+
+    Without ``mask``, each chunk keeps its units of the largest magnitude, of equal ones the earlier; the magnitude of a pair is the sum
+    of its elements' magnitudes, in double precision.  With ``mask``, a boolean array of the same shape, exactly the elements stay where
+    it is true.  The zeros of the result are positive.
+
+    Args:
+        matrix: C must be a multiple of the chunk.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        mask: what to keep.
+        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        pad: let the last chunk of a row be shorter, as if zeros followed.
+
+    Raises:
+        NotSparseError: the mask keeps too many units of a chunk.
+        ValueError: a wrong shape or dtype; without a mask, NaN or infinity.
+    """
+    coding = _pattern(pattern)
+    held, bits, whole = _matrix(matrix, coding, element, coding.chunk, pad)
+    chosen = None if mask is None else _mask(mask, bits.shape, whole, coding)
+    sign = ~_magnitude_bits(held)
+    pruned = np.empty(whole.shape, whole.dtype)
+    flat = pruned.reshape(-1)
+    for start, block in _blocks(whole, coding.chunk):
+        here = slice(start, start + block.size)
+        keep = _largest(block, start, whole.shape, coding, held) if chosen is None else chosen[here]
+        np.multiply(block, keep & (block != sign), out=flat[here])
+    result = np.ascontiguousarray(pruned[..., : bits.shape[-1]])
+    return elements.like(result.view(elements.as_array(matrix).dtype), matrix)
+
+
+def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> None:
+    """Check that no chunk of a matrix (..., R, C) has more units that are not zero than the pattern keeps; NaN is not zero.
+
+    Args:
+        matrix: C must be a multiple of the chunk.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        pad: let the last chunk of a row be shorter, as if zeros followed.
+
+    Raises:
+        NotSparseError: with the first such chunk and how many there are.
+        ValueError: a wrong shape or dtype.
+    """
+    coding = _pattern(pattern)
+    held, _, whole = _matrix(matrix, coding, element, coding.chunk, pad)
+    _refuse_crowded("the matrix", whole, held, coding)
+
+
+def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> Compressed:
+    """The values and the metadata of a sparse matrix (..., R, C), as the spec's ``choices`` say; NaN is not zero.
+
+    Args:
+        matrix: C must be a multiple of two chunks, whose fields share a byte.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        pad: fill the rows with zeros up to such a multiple.
+
+    Returns:
+        Values (..., R, C * kept / chunk) of the matrix's dtype, and metadata, uint8 (..., R, C / chunk / 2).
+
+    Raises:
+        NotSparseError: a chunk has too many units that are not zero; it names the first.
+        ValueError: a wrong shape or dtype.
+    """
+    coding = _pattern(pattern)
+    group = _FIELDS * coding.chunk
+    held, _, whole = _matrix(matrix, coding, element, group, pad)
+    magnitude, word = _magnitude_bits(held), _word(whole, coding)
+    rows, groups = whole.shape[:-1], whole.shape[-1] // group
+    values = np.empty((*rows, groups * _FIELDS * coding.kept), whole.dtype)
+    metadata = np.empty((*rows, groups), np.uint8)
+    value_words, marks = values.reshape(-1).view(word), metadata.reshape(-1)
+    stored, bases = _FIELDS * coding.stored_units, _bases(coding, whole, group)
+    for start, block in _blocks(whole, group):
+        first, count = start // group, block.size // group
+        occupied = _occupied((block & magnitude) != 0, coding)
+        if coding.crowded.take(occupied).any():
+            _refuse_crowded("the matrix", whole, held, coding)
+        found = coding.metadata.take(occupied, axis=0).reshape(-1)[:count]
+        marks[first : first + count] = found
+        places = coding.places.take(found, axis=0)
+        places += bases[:count]
+        # All places are inside; "clip" saves the check of each.
+        block.view(word).take(places.reshape(-1), mode="clip", out=value_words[first * stored : (first + count) * stored])
+    typed = values.view(elements.as_array(matrix).dtype)
+    return Compressed(elements.like(typed, matrix), elements.like(metadata, matrix))
+
+
+def decompress(values: Any, metadata: Any, pattern: str | Pattern) -> Any:
+    """The sparse matrix (..., R, C) of values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2).
+
+    The first index of a field places the first value of its chunk, the second the second: indices out of order do no harm.
+
+    Raises:
+        ValueError: shapes that do not belong together, a wrong dtype, or an illegal field; it names the first.
+    """
+    coding = _pattern(pattern)
+    given = elements.as_array(values, "values")
+    marks = _metadata(metadata)
+    bits = _bits(given, coding.spec, "values")
+    stored = _FIELDS * coding.kept
+    if bits.ndim < 2 or bits.shape != (*marks.shape[:-1], marks.shape[-1] * stored):
+        expected = (*marks.shape[:-1], marks.shape[-1] * stored)
+        raise ValueError(f"metadata of shape {marks.shape} describes values of shape {expected} in {coding.name}, not {bits.shape}")
+    flat_marks, word = np.ascontiguousarray(marks).reshape(-1), _word(bits, coding)
+    group = _FIELDS * coding.chunk
+    matrix = np.zeros((*marks.shape[:-1], marks.shape[-1] * group), bits.dtype)
+    flat, bases = matrix.reshape(-1), _bases(coding, bits, stored)
+    for start, block in _blocks(bits, stored):
+        first, count = start // stored, block.size // stored
+        found = flat_marks[first : first + count]
+        if not coding.legal_bytes.take(found).all():
+            bad = next(problems(marks, coding))
+            where = _at(bad.batch, f"row {bad.row}, chunk {bad.chunk}")
+            legal = ", ".join(f"{field:#06b}" for field in np.flatnonzero(coding.legal))
+            raise ValueError(f"the metadata of {where} is {bad.field:#06b}, which is illegal in {coding.name}; legal: {legal}")
+        places = coding.places.take(found, axis=0)
+        places += bases[:count]
+        flat[first * group : (first + count) * group].view(word)[places.reshape(-1)] = block.view(word)
+    return elements.like(matrix.view(given.dtype), values)
+
+
+# --- metadata -------------------------------------------------------------------------------------------------------------------
+
+
+def fields(metadata: Any) -> Any:
+    """The fields of row-major metadata: uint8 (..., R, chunks / 2) to uint8 (..., R, chunks) of 0..15."""
+    marks = _metadata(metadata)
+    found = np.stack([marks & 15, marks >> 4], axis=-1).reshape(*marks.shape[:-1], -1)
+    return elements.like(found, metadata)
+
+
+def from_fields(fields: Any) -> Any:
+    """Row-major metadata of fields: integers 0..15, (..., R, chunks), to uint8 (..., R, chunks / 2).
+
+    Raises:
+        ValueError: no integers, a field out of range, or an odd number of chunks.
+    """
+    found = elements.as_array(fields, "fields")
+    if found.dtype.kind not in "iu" or found.ndim < 1 or not found.size:
+        raise ValueError(f"fields are integers (..., rows, chunks), at least one; these are {found.dtype} of shape {found.shape}")
+    if found.shape[-1] % _FIELDS:
+        raise ValueError(f"{found.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {_FIELDS}")
+    if int(found.min()) < 0 or int(found.max()) >> _FIELD:
+        raise ValueError(f"fields must be 0..{(1 << _FIELD) - 1}; these are {found.min()}..{found.max()}")
+    pairs = found.astype(np.uint8)
+    return elements.like(pairs[..., 0::2] | pairs[..., 1::2] << _FIELD, fields)
+
+
+def problems(metadata: Any, pattern: str | Pattern, *, ordered: bool = False) -> Iterator[BadField]:
+    """The fields of row-major metadata that are illegal, in the order of rows and chunks; with ``ordered`` also those out of order.
+
+    Instructions with ordered metadata, and types that have no other, read only fields whose indices ascend.
+
+    Raises:
+        ValueError: no row-major metadata, or an unknown pattern.
+    """
+    coding = _pattern(pattern)
+    found = np.asarray(fields(_metadata(metadata)))
+    bad = ~(coding.ordered if ordered else coding.legal)[found]
+
+    def each() -> Iterator[BadField]:
+        for place in zip(*np.nonzero(bad), strict=True):
+            *batch, row, chunk = map(int, place)
+            field = int(found[place])
+            yield BadField(tuple(batch), row, chunk, field, "out of order" if coding.legal[field] else "illegal")
+
+    return each()
+
+
+# --- PyTorch --------------------------------------------------------------------------------------------------------------------
+
+
+def to_torch(values: Any, metadata: Any) -> Compressed:
+    """What ``torch.sparse.SparseSemiStructuredTensorCUTLASS`` holds as ``packed`` and ``meta``: the values and reordered metadata.
+
+    The metadata becomes (R, words) of ``int16``, or ``int32`` for 8-bit types, in the order in which CUTLASS's kernels read it: for
+    each pair of columns of words, groups of 8 rows interleaved such that the words that a thread needs follow one another.
+
+    Args:
+        values: (R, C * kept / chunk), as :func:`compress` gives them; R must be a multiple of 32, or of 16 for 8-bit types.
+        metadata: uint8 (R, C / chunk / 2); a row must have whole pairs of words.
+
+    Returns:
+        Two torch tensors: ``SparseSemiStructuredTensorCUTLASS(shape, packed, meta, None, None, None)`` takes them.
+
+    Raises:
+        ValueError: other shapes, or a type wider than 32 bits.
+    """
+    import torch
+
+    packed = elements.as_array(values, "values")
+    marks = np.ascontiguousarray(_metadata(metadata))
+    word = _torch_word(packed)
+    rows, group = marks.shape[0], _torch_rows(word)
+    if marks.ndim != 2 or packed.ndim != 2 or len(packed) != rows:
+        raise ValueError(f"values {packed.shape} and metadata {marks.shape} must be matrices with the same number of rows")
+    if rows % group or marks.shape[1] % (2 * word.itemsize):
+        raise ValueError(
+            f"metadata has shape {marks.shape}; with values of {packed.dtype} it needs a multiple of {group} rows"
+            f" and of {2 * word.itemsize} bytes in a row: pad the matrix with zeros"
+        )
+    words = marks.view(word)
+    axes = words.reshape(_torch_axes(words.shape, group))
+    meta = np.ascontiguousarray(axes.transpose(_TORCH_ORDER)).reshape(words.shape)
+    tensor = torch.empty(0)  # the kind of result that is wanted
+    return Compressed(elements.like(np.ascontiguousarray(packed), tensor), elements.like(meta, tensor))
+
+
+def from_torch(packed: Any, meta: Any) -> Compressed:
+    """Values and row-major metadata of what a ``SparseSemiStructuredTensorCUTLASS`` holds as ``packed`` and ``meta``.
+
+    Args:
+        packed: the values (R, C * kept / chunk).
+        meta: the reordered metadata (R, words) of ``int16``, or ``int32`` for 8-bit types.
+
+    Raises:
+        ValueError: other shapes or dtypes.
+    """
+    values = elements.as_array(packed, "packed")
+    words = elements.as_array(meta, "meta")
+    word = _torch_word(values)
+    group = _torch_rows(word)
+    if words.dtype != word:
+        raise ValueError(f"meta has dtype {words.dtype}; with packed of {values.dtype} it is {word.name}")
+    if words.ndim != 2 or values.ndim != 2 or len(words) != len(values):
+        raise ValueError(f"packed {values.shape} and meta {words.shape} must be matrices with the same number of rows")
+    if not words.size or words.shape[0] % group or words.shape[1] % 2:
+        raise ValueError(f"meta has shape {words.shape}; it needs a multiple of {group} rows and of 2 columns, at least one of each")
+    axes = _torch_axes(words.shape, group)
+    reordered = np.ascontiguousarray(words).reshape([axes[axis] for axis in _TORCH_ORDER])
+    plain = np.ascontiguousarray(reordered.transpose(np.argsort(_TORCH_ORDER))).reshape(words.shape)
+    return Compressed(packed, elements.like(plain.view(np.uint8), meta))
+
+
+#: CUTLASS holds metadata by columns (ColumnMajorInterleaved<2>), two of them side by side, after moving rows such that the 8-row parts
+#: of a group interleave, and then turning each block of 2 x 2 words.  All of that moves whole axes: rows are
+#: (group, half of the parts, part, row of 8), columns (pair, column); these are the axes in the order in which memory has them.
+_TORCH_ORDER = (4, 0, 3, 1, 5, 2)
+_TORCH_PART = 8
+
+
+def _torch_axes(shape: tuple[int, ...], group: int) -> tuple[int, ...]:
+    return shape[0] // group, group // _TORCH_PART // 2, 2, _TORCH_PART, shape[1] // 2, 2
+
+
+def _torch_rows(word: np.dtype[Any]) -> int:
+    """Rows of a group: as many 8-row parts as there are words in 8 bytes."""
+    return _TORCH_PART * 8 // word.itemsize
+
+
+def _torch_word(values: Array) -> np.dtype[Any]:
+    """The integer that holds the metadata of values of this dtype."""
+    if values.dtype.itemsize > 4:
+        raise ValueError(f"values have dtype {values.dtype}; PyTorch and CUTLASS compress types of 8, 16 and 32 bits")
+    return np.dtype("<i4" if values.dtype.itemsize == 1 else "<i2")
+
+
+# --- what callers give ----------------------------------------------------------------------------------------------------------
+
+
+def _pattern(given: str | Pattern) -> Pattern:
+    return given if isinstance(given, Pattern) else pattern(given)
+
+
+def _matrix(matrix: Any, coding: Pattern, element: str | ElementType | None, multiple: int, pad: bool) -> tuple[ElementType, Array, Array]:
+    """The type of a matrix's elements, their bits, and these with as many columns as must be."""
+    array = elements.as_array(matrix)
+    if array.ndim < 2 or not array.size:
+        raise ValueError(f"the matrix has shape {array.shape}; it needs rows and columns, at least one of each")
+    held = _element(array, element, coding.spec)
+    bits = elements.codes(array, held)
+    columns = bits.shape[-1]
+    missing = -columns % multiple
+    if missing and not pad:
+        raise ValueError(
+            f"the matrix has {columns} columns; {coding.name} needs a multiple of {multiple} here, as {columns + missing} is;"
+            " pad=True pads with zeros"
+        )
+    return held, bits, _widened(bits, columns + missing)
+
+
+def _element(array: Array, element: str | ElementType | None, spec: Spec) -> ElementType:
+    """The type that is asked for, or the first that has the array's dtype; it must have a zero."""
+    known = {entry.name: entry for entry in spec.types.elements if not _zero(entry)}
+    if isinstance(element, ElementType):
+        element = element.name
+    if element is not None:
+        if element not in known:
+            raise ValueError(f"unknown element type {element!r}; types with a zero: {', '.join(known)}")
+        return known[element]
+    for entry in known.values():
+        if elements.dtype(entry) == array.dtype:
+            return entry
+    holds = [entry.name for entry in known.values() if elements.bits_dtype(entry) == array.dtype]
+    if holds:
+        raise ValueError(f"the matrix has dtype {array.dtype}, which may hold the bits of {', '.join(holds)}: say which with element=")
+    allowed = ", ".join(dict.fromkeys(elements.dtype(entry).name for entry in known.values()))
+    raise ValueError(f"the matrix has dtype {array.dtype}, which no element type has; allowed: {allowed}")
+
+
+@functools.cache
+def _zero(element: ElementType) -> float:
+    """The number of which all bits are zero."""
+    return float(elements.numbers(np.zeros(1, elements.bits_dtype(element)), element)[0])
+
+
+def _bits(array: Array, spec: Spec, what: str) -> Array:
+    """The bits of an array of any type's dtype, or of bits already."""
+    types = {dtype: None for entry in spec.types.elements for dtype in (elements.dtype(entry), elements.bits_dtype(entry))}
+    if array.dtype not in types:
+        raise ValueError(f"{what} have dtype {array.dtype}, which no element type has; allowed: {', '.join(dtype.name for dtype in types)}")
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def _metadata(metadata: Any) -> _Bytes:
+    marks = elements.as_array(metadata, "metadata")
+    if marks.dtype != np.uint8 or marks.ndim < 2 or not marks.size:
+        raise ValueError(f"row-major metadata is uint8 (..., rows, chunks / 2), at least one; this is {marks.dtype} of shape {marks.shape}")
+    return marks
+
+
+def _mask(mask: Any, shape: tuple[int, ...], whole: Array, coding: Pattern) -> _Bools:
+    """The mask, flat, with as many columns as the matrix after padding."""
+    chosen = elements.as_array(mask, "the mask")
+    if chosen.dtype != np.bool_ or chosen.shape != shape:
+        raise ValueError(f"the mask must be bool of the matrix's shape {shape}, not {chosen.dtype} of shape {chosen.shape}")
+    chosen = np.ascontiguousarray(_widened(chosen, whole.shape[-1]))
+    _refuse_crowded("the mask", chosen, None, coding)
+    return chosen.reshape(-1)
+
+
+def _widened(array: Array, columns: int) -> Array:
+    """An array with zeros behind its columns; itself where none are missing."""
+    missing = columns - array.shape[-1]
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)]) if missing else array
+
+
+# --- blocks of elements ---------------------------------------------------------------------------------------------------------
+
+
+def _blocks(array: Array, group: int) -> Iterator[tuple[int, Array]]:
+    """An array (..., C) in parts of whole groups of neighbours: the number of each part's first element, and the part, flat.
+
+    Rows of a contiguous array may be cut anywhere.  Of others whole rows are copied at a time.
+    """
+    rows = array.reshape(-1, group if array.flags.c_contiguous else array.shape[-1])
+    step = max(1, _BLOCK // rows.shape[1])
+    for first in range(0, len(rows), step):
+        yield first * rows.shape[1], np.ascontiguousarray(rows[first : first + step]).reshape(-1)
+
+
+@functools.cache
+def _magnitude_bits(element: ElementType) -> Any:
+    """All bits but the sign of a floating-point number, so that what they select is 0 for both zeros; all bits of other types."""
+    kind = elements.bits_dtype(element).type
+    return ~np.array([-0.0]).astype(elements.dtype(element)).view(kind)[0] if element.form == "float" else ~kind(0)
+
+
+@functools.cache
+def _largest_bits(element: ElementType) -> Any:
+    """The bits of the largest finite number of a floating-point type."""
+    largest = ml_dtypes.finfo(elements.dtype(element)).max  # type: ignore[no-untyped-call]  # it has no annotations
+    return np.array([largest]).astype(elements.dtype(element)).view(elements.bits_dtype(element))[0]
+
+
+def _word(bits: Array, coding: Pattern) -> np.dtype[Any]:
+    """What holds a unit, to be moved as a whole."""
+    size = bits.dtype.itemsize * coding.unit
+    return np.dtype(f"u{size}" if size <= 8 else f"V{size}")
+
+
+def _bases(coding: Pattern, bits: Array, group: int) -> npt.NDArray[np.intp]:
+    """The first unit of each pair of chunks that a block of ``bits`` may describe, as a column; ``group`` of them describe a pair."""
+    pairs = max(bits.shape[-1], _BLOCK) // group
+    return np.arange(0, pairs * _FIELDS * coding.units, _FIELDS * coding.units, dtype=np.intp)[:, None]
+
+
+def _occupied(nonzero: _Bools, coding: Pattern) -> _Bytes:
+    """A bit for each unit of a block: whether any of its elements is not zero."""
+    return np.packbits(nonzero.view(f"u{coding.unit}"), bitorder="little")
+
+
+def _largest(block: Array, start: int, shape: tuple[int, ...], coding: Pattern, held: ElementType) -> _Bools:
+    """Which elements of a block are in the units of the largest magnitude of their chunk."""
+    magnitudes = block & _magnitude_bits(held)
+    if held.form == "float":
+        _refuse_infinite(block, magnitudes, start, shape, held)
+    if held.form != "float" or coding.unit > 1:  # the bits of floating-point numbers are in the order of their magnitudes
+        magnitudes = np.abs(elements.numbers(block, held))
+    units = functools.reduce(np.add, [magnitudes[place :: coding.unit] for place in range(coding.unit)])
+    columns = np.ascontiguousarray(units.reshape(-1, coding.units).T)
+    larger = np.zeros(columns.shape, np.uint8)  # how many of its chunk go before each
+    for earlier, later in itertools.combinations(range(coding.units), 2):
+        first = columns[earlier] >= columns[later]
+        larger[later] += first
+        larger[earlier] += ~first
+    keep = np.empty((columns.shape[1], coding.units, coding.unit), np.bool_)
+    for place, before in enumerate(larger):
+        keep[:, place] = (before < coding.stored_units)[:, None]
+    return keep.reshape(-1)
+
+
+def _refuse_infinite(block: Array, magnitudes: Array, start: int, shape: tuple[int, ...], held: ElementType) -> None:
+    beyond = magnitudes > _largest_bits(held)
+    if beyond.any():
+        place = int(beyond.argmax())
+        *batch, row, column = map(int, np.unravel_index(start + place, shape))
+        number = float(elements.typed(block[place : place + 1], held)[0])
+        raise ValueError(f"{_at(batch, f'row {row}, column {column}')} is {number}, which has no magnitude to compare; give a mask")
+
+
+def _refuse_crowded(what: str, array: Array, held: ElementType | None, coding: Pattern) -> None:
+    """Raise :class:`NotSparseError` where bits of a type, or a mask, have too many units in a chunk that are not zero."""
+    magnitude = _magnitude_bits(held) if held else True
+    count, place, many = 0, 0, 0
+    for start, block in _blocks(array, coding.chunk):
+        occupied = _occupied((block & magnitude) != 0, coding)
+        crowded = coding.crowded.take(occupied)
+        if crowded.any():
+            if not count:
+                byte = int(crowded.argmax())
+                sets = [int(occupied[byte]) >> low & (1 << coding.units) - 1 for low in range(0, 8, coding.units)]
+                inside = next(index for index, units in enumerate(sets) if units not in coding.fields)
+                place, many = start // coding.chunk + byte * len(sets) + inside, sets[inside].bit_count()
+            count += int(crowded.sum())
+    if count:
+        *batch, row, chunk = map(int, np.unravel_index(place, (*array.shape[:-1], array.shape[-1] // coding.chunk)))
+        where = _at(batch, f"row {row}, column {chunk * coding.chunk} (chunk {chunk} of the row)")
+        units = "elements" if coding.unit == 1 else f"groups of {coding.unit} elements"
+        fault = f"keeps {many} of {coding.units} {units}" if held is None else f"has {many} of {coding.units} {units} that are not zero"
+        others = "1 chunk is" if count == 1 else f"{count} chunks are"
+        advice = "" if held is None else "; prune() makes a matrix sparse"
+        message = f"{what} {fault} in {where}; {coding.name} allows {coding.stored_units}, and {others} like that{advice}"
+        raise NotSparseError(message, row, chunk * coding.chunk, chunk, count)
+
+
+def _at(batch: Iterable[int], where: str) -> str:
+    numbers = tuple(batch)
+    return f"{where} of matrix {numbers}" if numbers else where

@@ -1,0 +1,83 @@
+"""Packing whole matrices against NumPy's own transposing copy of the same bytes; part of ``make bench``."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ptxmma import elements
+from ptxmma.instructions import instruction
+from ptxmma.operands import Operand
+
+_SIZE = 8192
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+_S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+_B1 = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+
+
+def main() -> None:
+    """Measure and print rows of the table."""
+    for spelling, name in (
+        (_F16, "a"),
+        (_F16, "b"),
+        (_F16, "c"),
+        (_S8, "a"),
+        (_S8, "b"),
+        (_S4, "a"),
+        (_S4, "b"),
+        (_B1, "a"),
+        (_B1, "b"),
+        (_WGMMA, "d"),
+    ):
+        _operand(instruction(spelling).operand(name), ".".join(spelling.split(".")[:1]))
+    _metadata()
+
+
+def _operand(operand: Operand, what: str) -> None:
+    """Pack and unpack one matrix, row-major."""
+    assert operand.element is not None
+    dtype = elements.bits_dtype(operand.element)
+    codes = np.random.default_rng(0).integers(0, 1 << min(operand.element.bits, 31), (_SIZE, _SIZE), dtype)
+    matrix = elements.typed(codes, operand.element)
+    packed = operand.pack_tiles(matrix)
+    copy, pack, unpack = _in_turn(
+        lambda: np.ascontiguousarray(codes.T), lambda: operand.pack_tiles(matrix), lambda: operand.unpack_tiles(packed)
+    )
+    label = f"{what} {operand.name} {operand.rows}x{operand.cols} {operand.element_type}, {_SIZE}x{_SIZE}: "
+    for verb, times in (("pack", pack), ("unpack", unpack)):
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(times, copy, strict=True))
+        print(f"{label + verb + ' / x.T copy':<58}{ratio:>8.2f}x   2x  ({statistics.median(times) * 1e3:.0f} ms)")
+
+
+def _metadata() -> None:
+    """The metadata of a 16384 x 16384 f16 matrix."""
+    metadata = instruction(_SPARSE).metadata
+    packed = np.random.default_rng(0).integers(0, 256, (16384, 16384 // 8), np.uint8)
+    registers = metadata.pack_tiles(packed)
+    for verb, times in zip(
+        ("pack", "unpack"), _in_turn(lambda: metadata.pack_tiles(packed), lambda: metadata.unpack_tiles(registers)), strict=True
+    ):
+        print(f"{'metadata of 16384x16384 f16: ' + verb:<58}{statistics.median(times) * 1e3:>7.0f} ms  100 ms")
+
+
+def _in_turn(*functions: Callable[[], Any], times: int = 5) -> list[list[float]]:
+    """Seconds of each function, round by round; the first round warms up and does not count."""
+    found: list[list[float]] = [[] for _ in functions]
+    for counted in [False] + [True] * times:
+        for function, seconds in zip(functions, found, strict=True):
+            start = time.perf_counter()
+            function()
+            if counted:
+                seconds.append(time.perf_counter() - start)
+    return found
+
+
+if __name__ == "__main__":
+    main()

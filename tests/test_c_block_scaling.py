@@ -1,0 +1,323 @@
+"""The C header of block scaling equals the Python functions bit for bit, refuses the same input, and stays within its buffers."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxmma import layouts, scaling
+from ptxmma.generator.emit import block_scaling, c_headers, matrices
+from ptxmma.instructions import Catalog
+from ptxmma.model import BlockFormat
+from ptxmma.scaling import Format
+
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
+_OK, _SIZE, _RANGE, _NOT_FINITE = 0, 1, 3, 6
+_NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+
+_LIBRARY = """
+#include "ptxmma/block_scaling.h"
+typedef float (*decoder)(uint32_t);
+typedef uint32_t (*encoder)(float);
+void decode_all(decoder f, uint32_t count, float *out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = f(i);
+}
+void encode_all(encoder f, const float *in, uint32_t count, uint32_t *out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = f(in[i]);
+}
+"""
+
+# Buffers of exactly the size that is needed, so that the sanitizers see every access beyond them.
+_SANITIZED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "ptxmma/block_scaling.h"
+#define RUN(pair, narrow, block, axis, rows, cols)                                                          \\
+  do {                                                                                                      \\
+    const size_t held = (size_t)(rows) * (cols) / (narrow);                                                 \\
+    float *values = malloc(sizeof(float) * (rows) * (cols));                                                \\
+    uint8_t *elements = malloc(held), *scales = malloc((size_t)(rows) * (cols) / (block));                  \\
+    for (size_t i = 0; i < (size_t)(rows) * (cols); i++) values[i] = ((float)i - 100.0f) * 0.37f;           \\
+    memset(elements, 0, held);                                                                              \\
+    if (ptxmma_quantise_##pair(values, rows, cols, block, axis, 1.0f, elements, scales)) return 1;          \\
+    if (ptxmma_dequantise_##pair(elements, scales, rows, cols, block, axis, 1.0f, values)) return 2;        \\
+    if (!(values[0] < values[(rows) * (cols) - 1])) return 3;                                               \\
+    free(values);                                                                                           \\
+    free(elements);                                                                                         \\
+    free(scales);                                                                                           \\
+  } while (0)
+int main(void) {
+  RUN(e4m3_ue8m0, 1, 32, 1, 3, 96);
+  RUN(e4m3_ue8m0, 1, 32, 0, 96, 3);
+  RUN(e5m2_ue8m0, 1, 64, 1, 2, 128);
+  RUN(e3m2_ue8m0, 1, 32, 0, 32, 5);
+  RUN(e2m3_ue8m0, 1, 32, 1, 5, 32);
+  RUN(e2m1_ue8m0, 2, 32, 0, 64, 6);
+  RUN(e2m1_ue4m3, 2, 16, 1, 7, 48);
+  RUN(e2m1_ue4m3, 2, 16, 0, 48, 6);
+  return 0;
+}
+"""
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("headers")
+    for emitter in (c_headers, matrices, block_scaling):
+        for output in emitter.emit(catalog):
+            path = folder / output.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(output.text, encoding="utf-8")
+    return folder / "generated" / "include"
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    found = shutil.which("gcc") or shutil.which("clang")
+    if found is None:
+        pytest.skip("no C compiler (gcc or clang) is installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def library(compiler: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "library.c").write_text(_LIBRARY, encoding="utf-8")
+    target = folder / "library.so"
+    _run(compiler, "-std=c99", "-shared", "-fPIC", "-O2", "-DPTXMMA_FN=", "-I", include, folder / "library.c", "-o", target)
+    return ctypes.CDLL(str(target))
+
+
+def _pointer(array: Any) -> ctypes.c_void_p:
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _decoded(library: ctypes.CDLL, name: str, count: int) -> Any:
+    out = np.empty(count, np.float32)
+    library.decode_all(ctypes.cast(getattr(library, f"ptxmma_decode_{name}"), ctypes.c_void_p), ctypes.c_uint32(count), _pointer(out))
+    return out
+
+
+def _encoded(library: ctypes.CDLL, name: str, values: Any) -> Any:
+    out = np.empty(values.size, np.uint32)
+    function = ctypes.cast(getattr(library, f"ptxmma_encode_{name}"), ctypes.c_void_p)
+    library.encode_all(function, _pointer(values), ctypes.c_uint32(values.size), _pointer(out))
+    return out
+
+
+def _floats() -> Any:
+    """Floats of every exponent and sign, with all that rounding can hang on in their upper bits; infinities, no NaN."""
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    bits = np.concatenate(
+        [upper, upper | 1, upper | 0x8000, upper | 0xFFFF, np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, np.uint32)]
+    )
+    values = bits.view(np.float32)
+    return values[~np.isnan(values)].copy()
+
+
+@pytest.mark.parametrize("name", _NARROW)
+def test_every_code_is_decoded_as_in_python(catalog: Catalog, library: ctypes.CDLL, name: str) -> None:
+    element = layouts.element_type(catalog.database.spec, name)
+    count = 1 << element.exponent + element.mantissa + element.sign
+    expected = scaling._decoder(element)[:count]
+    found = _decoded(library, name, count)
+    np.testing.assert_array_equal(found, expected)
+    finite = ~np.isnan(expected)
+    np.testing.assert_array_equal(found[finite].view(np.uint32), expected[finite].view(np.uint32))
+
+
+@pytest.mark.parametrize("name", _NARROW[:5])
+def test_floats_are_rounded_as_in_python(catalog: Catalog, library: ctypes.CDLL, name: str) -> None:
+    element = layouts.element_type(catalog.database.spec, name)
+    values = _floats()
+    np.testing.assert_array_equal(_encoded(library, name, values), scaling._encode(values.copy(), element, scaling._FLOAT32))
+    nan = int(_encoded(library, name, np.array([np.nan], np.float32))[0])
+    assert nan == ((1 << element.bits - 1) - 1 if element.nan else scaling.largest_code(element))
+
+
+def test_scale_types_encode_as_their_kind_does(catalog: Catalog, library: ctypes.CDLL) -> None:
+    values = _floats()
+    ue4m3 = layouts.element_type(catalog.database.spec, "ue4m3")
+    expected = np.where(np.signbit(values), 0, scaling._encode(np.abs(values), ue4m3, scaling._FLOAT32))
+    np.testing.assert_array_equal(_encoded(library, "ue4m3", values), expected)
+    with np.errstate(divide="ignore"):
+        exponents = np.where(np.isinf(values) | (values == 0), np.where(values == 0, -127, 127), np.frexp(values)[1] - 1)
+    np.testing.assert_array_equal(_encoded(library, "ue8m0", values), np.clip(exponents + 127, 0, 254))
+    nan = np.array([np.nan], np.float32)
+    assert (_encoded(library, "ue4m3", nan)[0], _encoded(library, "ue8m0", nan)[0]) == (0x7F, 0xFF)
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------------
+
+
+def _packed(codes: Any, form: Format) -> Any:
+    """Codes as C has them: of 4 bits two in a byte, the first one low."""
+    flat = codes.view(np.uint8).reshape(-1)
+    return flat[::2] | flat[1::2] << 4 if form.element.bits == 4 else flat
+
+
+def _matrix(rows: int, cols: int, seed: int) -> Any:
+    random = np.random.default_rng(seed)
+    values = random.standard_normal((rows, cols)) * np.exp2(random.integers(-30, 30, (rows, 1)) + random.integers(-9, 9, (rows, cols)))
+    return np.where(random.random((rows, cols)) < 0.1, 0, values).astype(np.float32)
+
+
+def _entries(catalog: Catalog) -> list[tuple[BlockFormat, Format]]:
+    named = scaling.formats(database=catalog.database)
+    return [(entry, named[entry.name]) for entry in catalog.database.spec.block_formats]
+
+
+@pytest.mark.parametrize("tensor_scale", [1.0, 0.3])
+@pytest.mark.parametrize("axis", [1, 0])
+def test_matrices_equal_those_of_python(catalog: Catalog, library: ctypes.CDLL, axis: int, tensor_scale: float) -> None:
+    for entry, form in _entries(catalog):
+        shape = (4, 3 * form.block) if axis else (3 * form.block, 6)
+        matrix = _matrix(*shape, seed=axis)
+        matrix[:, :2] = 0
+        expected = scaling.quantise(matrix, form, axis=axis, tensor_scale=tensor_scale)
+        elements = np.full(matrix.size // 2 if form.element.bits == 4 else matrix.size, 0xA5, np.uint8)
+        scales = np.empty(expected.scales.shape, np.uint8)
+        sizes = [ctypes.c_size_t(size) for size in (*shape, form.block)]
+        last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
+        pair = f"{entry.element}_{entry.scale}"
+        assert getattr(library, f"ptxmma_quantise_{pair}")(_pointer(matrix), *sizes, *last, _pointer(elements), _pointer(scales)) == _OK
+        np.testing.assert_array_equal(scales, expected.scales.view(np.uint8))
+        np.testing.assert_array_equal(elements, _packed(expected.elements, form))
+        back = np.empty_like(matrix)
+        assert getattr(library, f"ptxmma_dequantise_{pair}")(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(back)) == _OK
+        ours = scaling.dequantise(*expected, form, axis=axis, tensor_scale=tensor_scale)
+        np.testing.assert_array_equal(back.view(np.uint32), ours.view(np.uint32))
+
+
+def test_one_block_is_quantised_as_in_a_matrix(catalog: Catalog, library: ctypes.CDLL) -> None:
+    for entry, form in _entries(catalog):
+        matrix = _matrix(form.block, 3, seed=5)
+        expected = scaling.quantise(matrix, form, axis=0)
+        elements, scale = np.empty(form.block, np.uint8), np.empty(1, np.uint8)
+        function = getattr(library, f"ptxmma_quantise_block_{entry.element}_{entry.scale}")
+        column = ctypes.c_void_p(matrix.ctypes.data + 4)
+        sizes = (ctypes.c_size_t(3), ctypes.c_size_t(form.block), ctypes.c_float(1))
+        assert function(column, *sizes, _pointer(elements), _pointer(scale)) == _OK
+        assert scale[0] == expected.scales.view(np.uint8)[0, 1]
+        np.testing.assert_array_equal(elements, expected.elements.view(np.uint8)[:, 1])
+        matrix[7, 1] = np.nan
+        elements[:] = scale[:] = 0x5A
+        assert function(column, *sizes, _pointer(elements), _pointer(scale)) == _NOT_FINITE
+        assert set(elements.tolist() + scale.tolist()) == {0x5A}
+
+
+def test_errors_write_nothing(library: ctypes.CDLL) -> None:
+    quantise, dequantise = library.ptxmma_quantise_e2m1_ue4m3, library.ptxmma_dequantise_e2m1_ue4m3
+
+    def outcome(matrix: Any, rows: int, cols: int, block: int = 16, axis: int = 1, tensor_scale: float = 1.0) -> int:
+        elements, scales = np.full(1024, 0x5A, np.uint8), np.full(1024, 0x5A, np.uint8)
+        sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
+        last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
+        given = None if matrix is None else _pointer(matrix)
+        status: int = quantise(given, *sizes, *last, _pointer(elements), _pointer(scales))
+        assert status != _OK
+        assert np.all(elements == 0x5A)
+        assert np.all(scales == 0x5A)
+        if matrix is not None and np.isfinite(matrix).all() and tensor_scale != 1e-39:
+            values = np.full(1024, 7, np.float32)
+            assert dequantise(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == status
+            assert np.all(values == 7)
+        return status
+
+    fine = np.ones((16, 16), np.float32)
+    assert outcome(None, 16, 16) == _SIZE
+    assert outcome(fine, 0, 16) == outcome(fine, 16, 0) == outcome(fine, 16, 16, block=0) == _SIZE
+    assert outcome(fine, 2, 24) == outcome(fine, 24, 2, axis=0) == _SIZE
+    assert outcome(fine, 16, 15, axis=0) == _SIZE  # two elements in a byte
+    assert outcome(fine, 1 << 62, 16) == _SIZE
+    assert outcome(fine, 16, 16, axis=2) == _RANGE
+    assert [outcome(fine, 16, 16, tensor_scale=scale) for scale in (0.0, -1.0, np.inf, np.nan)] == [_RANGE] * 4
+    assert outcome(fine, 16, 16, tensor_scale=1e-39) == _NOT_FINITE
+    for bad in (np.nan, np.inf, -np.inf):
+        wrong = fine.copy()
+        wrong[15, 15] = bad
+        assert outcome(wrong, 16, 16) == _NOT_FINITE
+
+
+def test_codes_beyond_their_type_are_refused(library: ctypes.CDLL) -> None:
+    values = np.full((1, 32), 7, np.float32)
+    sizes = [ctypes.c_size_t(size) for size in (1, 32, 32)]
+    last = (ctypes.c_uint32(1), ctypes.c_float(1))
+    elements, scales = np.zeros(32, np.uint8), np.zeros(1, np.uint8)
+    elements[31] = 0x40
+    assert library.ptxmma_dequantise_e3m2_ue8m0(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == _RANGE
+    elements[31], scales[0] = 0, 0x80
+    assert library.ptxmma_dequantise_e2m1_ue4m3(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == _RANGE
+    assert np.all(values == 7)
+
+
+# --- registers --------------------------------------------------------------------------------------------------------------
+
+
+def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL) -> None:
+    found = [layout for layout in catalog.database.layouts if layout.kind == "scale"]
+    assert found
+    for layout in found:
+        entry = catalog.database.spec.scales[layout.entry]
+        function = getattr(library, f"ptxmma_{layout.name.replace('.', '_')}_registers")
+        scales = np.random.default_rng(1).integers(1, 255, (layout.rows, layout.cols)).astype(np.uint8)
+        for given, strides in ((scales, (layout.cols, 1)), (np.ascontiguousarray(scales.T), (1, layout.rows))):
+            steps = [ctypes.c_size_t(stride) for stride in strides]
+            for byte_id in range(5):
+                for thread_id in range(5):
+                    registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
+                    status = function(_pointer(given), *steps, ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id), _pointer(registers))
+                    if byte_id not in entry.byte_ids or thread_id not in entry.thread_ids:
+                        assert status == _RANGE
+                        assert np.all(registers == 0x5A5A5A5A)
+                        continue
+                    assert status == _OK
+                    ids = {"byte_id": entry.byte_ids.index(byte_id), "thread_id": entry.thread_ids.index(thread_id)}
+                    expected = np.zeros(layout.threads, np.uint32)
+                    for row, block in np.ndindex(scales.shape):
+                        place = layout.map.apply({"row": row, "block": block} | ids)
+                        expected[place["lane"]] |= np.uint32(scales[row, block]) << np.uint32(8 * place["byte"])
+                    np.testing.assert_array_equal(registers, expected)
+
+
+# --- compilers --------------------------------------------------------------------------------------------------------------
+
+
+def test_it_compiles_without_a_warning(compiler: str, include: Path, tmp_path: Path) -> None:
+    source = tmp_path / "user.c"
+    source.write_text('#include "ptxmma/block_scaling.h"\nint main(void) { return 0; }\n', encoding="utf-8")
+    for language, standard in (("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")):
+        _run(compiler, "-x", language, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
+
+
+def test_it_stays_within_its_buffers(compiler: str, include: Path, tmp_path: Path) -> None:
+    source = tmp_path / "sanitized.c"
+    source.write_text(_SANITIZED, encoding="utf-8")
+    flags = ["-std=c99", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    _run(compiler, *flags, *_WARNINGS, "-I", include, source, "-o", tmp_path / "sanitized")
+    _run(tmp_path / "sanitized")
+
+
+def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: Path) -> None:
+    source = tmp_path / "device.cu"
+    source.write_text(
+        '#include "ptxmma/block_scaling.h"\n'
+        "__global__ void kernel(const float *values, uint8_t *elements, uint8_t *scale, uint32_t *registers) {\n"
+        "  ptxmma_quantise_block_e2m1_ue4m3(values, 1, PTXMMA_NVFP4_BLOCK, 1.0f, elements, scale);\n"
+        "  registers[threadIdx.x] = ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_register(scale, 4, 1, 0, 1, threadIdx.x);\n"
+        "}\n",
+        encoding="utf-8",
+    )
+    _run(nvcc, "-arch=sm_90", "-ptx", "-Werror", "all-warnings", "-I", include, source, "-o", tmp_path / "device.ptx")

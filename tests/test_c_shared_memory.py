@@ -1,0 +1,404 @@
+"""The C header of matrices in shared memory equals the Python library bit for bit, on the host and the device, and refuses the same."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxmma import elements, paths
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import c_headers, matrices, shared_layout
+from ptxmma.instructions import Catalog, load
+from ptxmma.shared_memory import Descriptor, SharedLayout
+
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
+_OK, _SIZE, _ALIGNMENT, _RANGE = range(4)
+_SPEC = load(paths.DATABASE).spec
+assert _SPEC.shared_memory is not None
+_MODES = {mode.name: mode for mode in _SPEC.shared_memory.swizzles}
+_MAJORNESS = list(dict.fromkeys(layout.majorness for layout in _SPEC.shared_memory.layouts))
+_TYPES = {entry.name: number for number, entry in enumerate(_SPEC.types.elements, 1)}
+_READABLE = [(name, entry.majorness) for entry in _SPEC.shared_memory.majorness for name in map(str, entry.of[0]["atype"])]
+
+_LIBRARY = """
+#include "ptxmma/shared_layout.h"
+void locate_all(const ptxmma_shared_layout *layout, uint32_t *out) {
+  for (uint32_t x = 0; x < layout->x; x++)
+    for (uint32_t k = 0; k < layout->k; k++) *out++ = ptxmma_shared_locate(layout, x, k);
+}
+"""
+
+_DEVICE = """
+#include <cuda_runtime.h>
+#include "ptxmma/shared_layout.h"
+__global__ void there_and_back(
+    ptxmma_shared_layout layout, const void *matrix, unsigned char *image, size_t size, void *back, uint64_t *descriptor, int *status) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  for (size_t i = threadIdx.x; i < size; i += blockDim.x) memory[i] = 0;
+  __syncthreads();
+  int worst = ptxmma_shared_store(&layout, matrix, memory, size, threadIdx.x, blockDim.x);
+  __syncthreads();
+  worst |= ptxmma_shared_load(&layout, memory, size, back, threadIdx.x, blockDim.x);
+  for (size_t i = threadIdx.x; i < size; i += blockDim.x) image[i] = memory[i];
+  if (threadIdx.x == 0) worst |= ptxmma_shared_descriptor(&layout, 0, 0, layout.x, layout.k, descriptor);
+  if (worst) *status = worst;
+}
+extern "C" int on_device(
+    const ptxmma_shared_layout *layout, const void *matrix, size_t bytes, void *image, size_t size, void *back, uint64_t *descriptor) {
+  unsigned char *given, *held, *returned;
+  uint64_t *found;
+  int *status, worst = 0;
+  cudaMalloc(&given, bytes);
+  cudaMalloc(&held, size);
+  cudaMalloc(&returned, bytes);
+  cudaMalloc(&found, 8);
+  cudaMalloc(&status, 4);
+  cudaMemset(status, 0, 4);
+  cudaMemcpy(given, matrix, bytes, cudaMemcpyHostToDevice);
+  there_and_back<<<1, 96, size>>>(*layout, given, held, size, returned, found, status);
+  cudaMemcpy(image, held, size, cudaMemcpyDeviceToHost);
+  cudaMemcpy(back, returned, bytes, cudaMemcpyDeviceToHost);
+  cudaMemcpy(descriptor, found, 8, cudaMemcpyDeviceToHost);
+  cudaMemcpy(&worst, status, 4, cudaMemcpyDeviceToHost);
+  cudaFree(given), cudaFree(held), cudaFree(returned), cudaFree(found), cudaFree(status);
+  return cudaGetLastError() == cudaSuccess ? worst : -1;
+}
+"""
+
+# Buffers of exactly the size that is needed, so that the sanitizers see every access beyond them.
+_SANITIZED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "ptxmma/shared_layout.h"
+static int one(ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k, uint32_t padding) {
+  const size_t bytes = (size_t)x * k * ptxmma_describe_type(type)->bits / 8;
+  ptxmma_shared_layout layout;
+  uint32_t size = 0, place, step;
+  uint64_t descriptor = 0;
+  unsigned char *matrix = malloc(bytes), *back = malloc(bytes), *image;
+  if (ptxmma_shared_layout_dense(type, majorness, swizzle, x, k, 4096, &layout)) return 1;
+  if (layout.lbo > layout.sbo) layout.lbo += padding;
+  else layout.sbo += padding;
+  if (ptxmma_shared_size(&layout, &size)) return 2;
+  image = calloc(size, 1);
+  for (size_t i = 0; i < bytes; i++) matrix[i] = (unsigned char)(i * 7 + i / 251);
+  if (ptxmma_shared_store(&layout, matrix, image, size - 1, 0, 1) != PTXMMA_ERROR_SIZE) return 3;
+  for (step = 0; step < 3; step++) {
+    if (ptxmma_shared_store(&layout, matrix, image, size, step, 3)) return 4;
+  }
+  if (ptxmma_shared_load(&layout, image, size, back, 0, 1) || memcmp(matrix, back, bytes)) return 5;
+  if (ptxmma_shared_address(&layout, x - 1, k - 1, &place) || place < 4096 || place >= 4096 + size) return 6;
+  if (ptxmma_shared_descriptor(&layout, 0, 0, x, k, &descriptor)) return 7;
+  free(matrix);
+  free(back);
+  free(image);
+  return 0;
+}
+int main(void) {
+  static const ptxmma_swizzle swizzles[] = {PTXMMA_SWIZZLE_NONE, PTXMMA_SWIZZLE_32B, PTXMMA_SWIZZLE_64B, PTXMMA_SWIZZLE_128B};
+  for (int i = 0; i < 4; i++) {
+    for (uint32_t padding = 0; padding < 64; padding += 16) {
+      int status = one(PTXMMA_TYPE_F16, PTXMMA_MAJORNESS_K, swizzles[i], 24, 128, padding);
+      status |= one(PTXMMA_TYPE_B1, PTXMMA_MAJORNESS_K, swizzles[i], 8, 2048, padding);
+      status |= one(PTXMMA_TYPE_TF32, PTXMMA_MAJORNESS_K, swizzles[i], 16, 32, padding);
+      status |= one(PTXMMA_TYPE_BF16, PTXMMA_MAJORNESS_MN, swizzles[i], 128, 24, padding);
+      if (status) {
+        fprintf(stderr, "swizzle %d, padding %u: %d\\n", i, padding, status);
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+"""
+
+
+class _Layout(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in ("type", "majorness", "swizzle", "x", "k", "lbo", "sbo", "start", "base_offset")]
+
+    @classmethod
+    def of(cls, layout: SharedLayout) -> _Layout:
+        kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _MODES[layout.swizzle].encoding
+        return cls(kind, majorness, swizzle, layout.x, layout.k, layout.lbo, layout.sbo, layout.start, layout.base_offset)
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("headers")
+    for emitter in (c_headers, matrices, shared_layout):
+        for output in emitter.emit(catalog):
+            path = folder / output.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(output.text, encoding="utf-8")
+    return folder / "generated" / "include"
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    found = shutil.which("gcc") or shutil.which("clang")
+    if found is None:
+        pytest.skip("no C compiler (gcc or clang) is installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def library(compiler: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "library.c").write_text(_LIBRARY, encoding="utf-8")
+    target = folder / "library.so"
+    _run(compiler, "-std=c99", "-shared", "-fPIC", "-O2", "-DPTXMMA_FN=", "-I", include, folder / "library.c", "-o", target)
+    return ctypes.CDLL(str(target))
+
+
+def _layouts() -> Iterator[SharedLayout]:
+    """Every type, majorness and swizzle: dense, padded, with a start inside a pattern and a base offset."""
+    for (name, majorness), mode in itertools.product(_READABLE, _MODES.values()):
+        panel = mode.bytes * 8 // _bits(name)
+        for panels, groups, padding, start, shift in (
+            (2, 3, 0, 1024, 0),
+            (1, 1, 0, 0, 0),
+            (3, 2, 16, mode.bytes * 3, 3),
+            (2, 2, 128, 0, 1),
+        ):
+            x, k = (groups * 8, panels * panel) if majorness == "K" else (panels * panel, groups * 8)
+            dense = SharedLayout(name, majorness, mode.name, x, k)
+            larger = "lbo" if dense.lbo > dense.sbo else "sbo"
+            strides = {larger: getattr(dense, larger) + padding}
+            yield SharedLayout(
+                name, majorness, mode.name, x, k, start=start, base_offset=shift, lbo=strides.get("lbo"), sbo=strides.get("sbo")
+            )
+
+
+def _bits(name: str) -> int:
+    return next(entry.bits for entry in _SPEC.types.elements if entry.name == name)
+
+
+def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
+    """A random matrix, and its bytes as C holds it."""
+    kind = layout.element
+    bits = np.random.default_rng(layout.size).integers(0, 1 << kind.bits, (layout.x, layout.k), np.uint64).astype(elements.bits_dtype(kind))
+    held = np.packbits(bits, axis=-1, bitorder="little") if kind.bits == 1 else bits
+    return elements.typed(bits, kind), held
+
+
+def _pointer(array: Any) -> ctypes.c_void_p:
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+@pytest.mark.parametrize(("language", "standard"), [("gcc", "c99"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")])
+def test_the_header_compiles_alone(language: str, standard: str, include: Path, tmp_path: Path) -> None:
+    if shutil.which(language) is None:
+        pytest.skip(f"{language} is not installed")
+    source = tmp_path / ("alone.cpp" if "+" in standard else "alone.c")
+    source.write_text('#include "ptxmma/shared_layout.h"\nint unused_file;\n', encoding="utf-8")
+    _run(language, f"-std={standard}", *_WARNINGS, "-Wno-unused-function", "-fsyntax-only", "-I", include, source)
+
+
+def test_a_spec_without_shared_memory_has_no_such_header(root: Path) -> None:
+    assert not list(shared_layout.emit(pipeline.read(root / "tests" / "toy")))
+
+
+def test_dense_layouts(library: ctypes.CDLL) -> None:
+    for (name, majorness), mode in itertools.product(_READABLE, _MODES.values()):
+        panel = mode.bytes * 8 // _bits(name)
+        for inner, outer, start in ((panel, 8, 0), (2 * panel, 24, 1024)):
+            x, k = (outer, inner) if majorness == "K" else (inner, outer)
+            expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start))
+            found = _Layout()
+            arguments = (expected.type, expected.majorness, expected.swizzle, x, k, start)
+            assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(found)) == _OK
+            assert bytes(found) == bytes(expected), (name, majorness, mode.name)
+
+
+def test_images_and_addresses(library: ctypes.CDLL) -> None:
+    for layout in _layouts():
+        given = ctypes.byref(_Layout.of(layout))
+        size = ctypes.c_uint32()
+        assert library.ptxmma_shared_size(given, ctypes.byref(size)) == _OK
+        assert size.value == layout.size, layout
+
+        addresses = np.empty((layout.x, layout.k), np.uint32)
+        library.locate_all(given, _pointer(addresses))
+        np.testing.assert_array_equal(addresses, layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)))
+        address = ctypes.c_uint32()
+        assert library.ptxmma_shared_address(given, layout.x - 1, layout.k - 1, ctypes.byref(address)) == _OK
+        assert address.value == addresses[-1, -1]
+
+        matrix, held = _matrix(layout)
+        image, back = np.zeros(layout.size, np.uint8), np.zeros_like(held)
+        for thread in range(3):
+            assert library.ptxmma_shared_store(given, _pointer(held), _pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
+        np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
+        assert library.ptxmma_shared_load(given, _pointer(image), ctypes.c_size_t(layout.size), _pointer(back), 0, 1) == _OK
+        np.testing.assert_array_equal(back, held)
+
+
+def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
+    """The same bits where Python has a descriptor, an error where it has none."""
+    outcomes = set()
+    for layout in _layouts():
+        given = ctypes.byref(_Layout.of(layout))
+        for at in (0.0, 0.25, 0.34, 0.5, 0.75):
+            x, k = int(layout.x * at), int(layout.k * at)
+            for x_extent, k_extent in itertools.product({layout.x - x, 8, 3}, {layout.k - k, 16, 5}):
+                descriptor = ctypes.c_uint64(7)
+                status = library.ptxmma_shared_descriptor(given, x, k, x_extent, k_extent, ctypes.byref(descriptor))
+                try:
+                    expected = layout.descriptor(x, k, x_extent, k_extent).encode()
+                except ValueError:
+                    assert status in (_ALIGNMENT, _RANGE)
+                    expected = 7
+                else:
+                    assert status == _OK, (layout, x, k, x_extent, k_extent)
+                assert descriptor.value == expected
+                outcomes.add(status)
+    assert outcomes == {_OK, _ALIGNMENT, _RANGE}
+
+
+def test_descriptors_advance(library: ctypes.CDLL) -> None:
+    layout = SharedLayout("f16", "K", "128B", 64, 128, start=2048)
+    first = layout.descriptor(0, 0, 64, 16)
+    for step in layout.steps(16):
+        advanced = ctypes.c_uint64()
+        distance = step.start_address - first.start_address
+        assert library.ptxmma_descriptor_advance(ctypes.c_uint64(first.encode()), distance, ctypes.byref(advanced)) == _OK
+        assert Descriptor.decode(advanced.value) == step
+        assert library.ptxmma_descriptor_advance(ctypes.c_uint64(step.encode()), -distance, ctypes.byref(advanced)) == _OK
+        assert advanced.value == first.encode()
+    for distance, status in ((8, _ALIGNMENT), (1 << 18, _RANGE), (-4096, _RANGE)):
+        advanced = ctypes.c_uint64(7)
+        assert library.ptxmma_descriptor_advance(ctypes.c_uint64(first.encode()), distance, ctypes.byref(advanced)) == status
+        assert advanced.value == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"type": 0}, _RANGE),
+        ({"type": _TYPES["f64"]}, _RANGE),
+        ({"type": 999}, _RANGE),
+        ({"type": _TYPES["u8"], "majorness": 1}, _RANGE),
+        ({"majorness": 2}, _RANGE),
+        ({"swizzle": 4}, _RANGE),
+        ({"x": 0}, _SIZE),
+        ({"x": 12}, _SIZE),
+        ({"k": 0}, _SIZE),
+        ({"k": 96}, _SIZE),
+        ({"k": 1 << 31}, _SIZE),
+        ({"start": 64}, _ALIGNMENT),
+        ({"start": 0xFFFFFF80}, _SIZE),
+        ({"lbo": 2056}, _ALIGNMENT),
+        ({"sbo": 1032}, _ALIGNMENT),
+        ({"lbo": 1024}, _RANGE),
+        ({"lbo": 0}, _RANGE),
+        ({"sbo": 0}, _RANGE),
+        ({"sbo": 0xFFFFFFF0}, _SIZE),
+        ({"base_offset": 8}, _RANGE),
+    ],
+)
+def test_layouts_that_cannot_be_are_refused_and_nothing_is_written(library: ctypes.CDLL, changes: dict[str, int], status: int) -> None:
+    layout = _Layout.of(SharedLayout("f16", "K", "128B", 16, 128))
+    for name, value in changes.items():
+        setattr(layout, name, value)
+    given, held = ctypes.byref(layout), np.full(8192, 7, np.uint8)
+    number, descriptor, buffer = ctypes.c_uint32(7), ctypes.c_uint64(7), _pointer(held)
+    assert library.ptxmma_shared_layout_check(given) == status
+    assert library.ptxmma_shared_size(given, ctypes.byref(number)) == status
+    assert library.ptxmma_shared_address(given, 0, 0, ctypes.byref(number)) == status
+    assert library.ptxmma_shared_store(given, buffer, buffer, ctypes.c_size_t(8192), 0, 1) == status
+    assert library.ptxmma_shared_load(given, buffer, ctypes.c_size_t(8192), buffer, 0, 1) == status
+    assert library.ptxmma_shared_descriptor(given, 0, 0, 8, 16, ctypes.byref(descriptor)) == status
+    assert (number.value, descriptor.value, set(held.tolist())) == (7, 7, {7})
+    if not changes.keys() & {"lbo", "sbo", "base_offset"}:
+        fields = (layout.type, layout.majorness, layout.swizzle, layout.x, layout.k, layout.start)
+        before = bytes(layout)
+        assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, fields), given) == status
+        assert bytes(layout) == before
+
+
+def test_strides_overlap_in_c_where_they_do_in_python(library: ctypes.CDLL) -> None:
+    outcomes = set()
+    for lbo, sbo in itertools.product(range(0, 4096, 208), range(0, 4096, 176)):
+        layout = _Layout.of(SharedLayout("f16", "K", "32B", 24, 64))
+        layout.lbo, layout.sbo = lbo, sbo
+        try:
+            SharedLayout("f16", "K", "32B", 24, 64, lbo=lbo, sbo=sbo)
+            expected = _OK
+        except ValueError:
+            expected = _RANGE
+        assert library.ptxmma_shared_layout_check(ctypes.byref(layout)) == expected, (lbo, sbo)
+        outcomes.add(expected)
+    assert outcomes == {_OK, _RANGE}
+
+
+def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
+    layout = ctypes.byref(_Layout.of(SharedLayout("f16", "K", "128B", 16, 128)))
+    held = np.full(4096, 7, np.uint8)
+    buffer, number, descriptor, none = _pointer(held), ctypes.byref(ctypes.c_uint32()), ctypes.byref(ctypes.c_uint64()), None
+    size = ctypes.c_size_t(4096)
+    assert library.ptxmma_shared_layout_check(none) == _SIZE
+    assert library.ptxmma_shared_size(layout, none) == _SIZE
+    assert library.ptxmma_shared_address(layout, 0, 0, none) == _SIZE
+    assert library.ptxmma_shared_address(layout, 16, 0, number) == _RANGE
+    assert library.ptxmma_shared_address(layout, 0, 128, number) == _RANGE
+    assert library.ptxmma_shared_store(layout, none, buffer, size, 0, 1) == _SIZE
+    assert library.ptxmma_shared_store(layout, buffer, none, size, 0, 1) == _SIZE
+    assert library.ptxmma_shared_load(none, buffer, size, buffer, 0, 1) == _SIZE
+    assert library.ptxmma_shared_store(layout, buffer, buffer, ctypes.c_size_t(4095), 0, 1) == _SIZE
+    assert library.ptxmma_shared_store(layout, buffer, buffer, size, 0, 0) == _RANGE
+    assert library.ptxmma_shared_load(layout, buffer, size, buffer, 3, 3) == _RANGE
+    assert library.ptxmma_shared_descriptor(layout, 0, 0, 0, 16, descriptor) == _SIZE
+    assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 16, none) == _SIZE
+    assert library.ptxmma_shared_descriptor(layout, 8, 0, 16, 16, descriptor) == _RANGE
+    assert library.ptxmma_shared_descriptor(layout, 16, 0, 1, 16, descriptor) == _RANGE
+    assert set(held.tolist()) == {7}
+
+
+def test_nothing_is_accessed_out_of_bounds(compiler: str, include: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "sanitized.c", tmp_path / "sanitized"
+    source.write_text(_SANITIZED, encoding="utf-8")
+    flags = ["-std=c99", "-g", "-O1", *_WARNINGS, "-Wno-unused-function", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    _run(compiler, *flags, "-I", include, source, "-o", target)
+    _run(target)
+
+
+@pytest.mark.nvcc
+def test_device_code_may_call_the_functions(nvcc: str, include: Path, tmp_path: Path) -> None:
+    source = tmp_path / "device.cu"
+    source.write_text(_DEVICE, encoding="utf-8")
+    _run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "device.cubin")
+
+
+@pytest.mark.nvcc
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "device.cu", tmp_path / "device.so"
+    source.write_text(_DEVICE, encoding="utf-8")
+    _run(nvcc, "-arch=sm_90", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-I", include, source, "-o", target)
+    library = ctypes.CDLL(str(target))
+    for layout in _layouts():
+        matrix, held = _matrix(layout)
+        image, back, descriptor = np.zeros(layout.size, np.uint8), np.zeros_like(held), ctypes.c_uint64()
+        sizes = ctypes.c_size_t(held.nbytes), ctypes.c_size_t(layout.size)
+        given = ctypes.byref(_Layout.of(layout))
+        assert (
+            library.on_device(given, _pointer(held), sizes[0], _pointer(image), sizes[1], _pointer(back), ctypes.byref(descriptor)) == _OK
+        )
+        np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
+        np.testing.assert_array_equal(back, held)
+        assert descriptor.value == layout.descriptor().encode()

@@ -1,0 +1,498 @@
+"""Matrices to registers and back: every element, field and scale factor stands where the layouts say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ptxmma import elements, fragments, layouts
+from ptxmma.elements import Array
+from ptxmma.generator import pipeline
+from ptxmma.instructions import Catalog, Metadata, Scales, catalog, instruction
+from ptxmma.operands import Operand
+
+_DATABASE = catalog()
+_F16 = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+_SPARSE = instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+_ORDERED = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+_SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::{}.f32.e2m1.e2m1.f32.{}"
+_BLOCKS_2 = instruction(_SCALED.format("2X", "ue8m0"))
+_BLOCKS_4 = instruction(_SCALED.format("4X", "ue4m3"))
+
+
+def _held_in_registers(held: Catalog) -> Iterator[Operand]:
+    """Each operand with elements once, of all variants; of those that range over n the smallest, the largest, and some between."""
+    seen: set[object] = set()
+    chosen: dict[object, int] = {}
+    for found in held.all():
+        if found.variant.shape is None:
+            continue
+        key = (found.canonical.split(".")[0], layouts.key(found.variant))
+        many = found.variant.ranges_over_n
+        chosen[key] = chosen.get(key, -1) + 1
+        if many and chosen[key] % 7 and int(found.variant.facts["n"]) != 256:
+            continue
+        for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
+            assert operand.layout is not None
+            same = (operand.layout.name, operand.element_type, operand.bits, operand.shift, operand.cols, operand.register_types)
+            if same not in seen:
+                seen.add(same)
+                yield operand
+
+
+_OPERANDS = list(_held_in_registers(_DATABASE))
+
+
+def _random(operand: Operand, shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Random bits of the operand's type, in its own dtype."""
+    assert operand.element is not None
+    plain = elements.bits_dtype(operand.element)
+    codes = np.random.default_rng(seed).integers(0, (1 << operand.element.bits) - 1, shape, plain, endpoint=True)
+    return elements.typed(codes, operand.element)
+
+
+def _tile(operand: Operand, down: int = 1, across: int = 1) -> tuple[int, ...]:
+    products = () if operand.computations == 1 else (operand.computations,)
+    return (*products, operand.rows * down, operand.cols * across)
+
+
+def _bits(array: Any) -> Array:
+    """The bits of an array as unsigned integers, so that NaN equals NaN."""
+    found = np.ascontiguousarray(elements.as_array(array))
+    return found.view(f"u{found.dtype.itemsize}")
+
+
+def _by_coords(operand: Operand, matrix: Array) -> Array:
+    """The registers of one tile, bit by bit from :meth:`Operand.coords`."""
+    assert operand.layout is not None
+    lane, i = np.indices((operand.layout.threads, operand.elements))
+    place = (*(() if operand.computations == 1 else (operand.computation(lane, i),)), *operand.coords(lane, i))
+    containers = _bits(matrix)[place].astype(np.uint64) << np.uint64(operand.shift)
+    single = containers[..., None] >> np.arange(operand.bits, dtype=np.uint64) & np.uint64(1)
+    return np.packbits(single.astype(np.uint8).reshape(len(lane), -1), axis=-1, bitorder="little")
+
+
+def test_the_operands_are_many() -> None:
+    assert len(_OPERANDS) > 150
+    assert {operand.element_type for operand in _OPERANDS} >= {
+        "f16",
+        "bf16",
+        "tf32",
+        "f64",
+        "e4m3",
+        "e3m2",
+        "e2m1",
+        "s8",
+        "u4",
+        "b1",
+        "s32",
+    }
+    assert {operand.computations for operand in _OPERANDS} == {1, 4}
+    assert {operand.cols for operand in _OPERANDS if operand.rows == 64} > {8, 256}
+
+
+def test_every_element_stands_where_coords_says() -> None:
+    for operand in _OPERANDS:
+        matrix = _random(operand, _tile(operand))
+        registers = operand.pack(matrix)
+        assert operand.layout is not None
+        assert registers.shape == (operand.layout.threads, operand.registers)
+        assert np.array_equal(registers.view(np.uint8), _by_coords(operand, matrix)), operand
+        back = operand.unpack(registers)
+        assert back.dtype == matrix.dtype
+        assert np.array_equal(_bits(back), _bits(matrix)), operand
+
+
+def test_registers_have_the_type_of_the_wrappers() -> None:
+    held = {operand.register_types[0]: operand.pack(_random(operand, _tile(operand))).dtype.name for operand in _OPERANDS}
+    assert held == {"b32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
+
+
+@given(data=st.data())
+def test_whole_matrices_there_and_back(data: st.DataObject) -> None:
+    operand = data.draw(st.sampled_from(_OPERANDS))
+    down, across = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    batch = tuple(data.draw(st.lists(st.integers(1, 3), max_size=2)))
+    matrix = _random(operand, (*batch, *_tile(operand, down, across)))
+    arranged = data.draw(st.sampled_from(["rows", "columns", "slice"]))
+    if arranged == "columns":
+        matrix = np.ascontiguousarray(matrix.swapaxes(-1, -2)).swapaxes(-1, -2)
+    elif arranged == "slice":
+        matrix = np.repeat(np.repeat(matrix, 2, axis=-1), 3, axis=-2)[..., 1::3, ::2]
+    given = _bits(matrix).copy()
+    registers = operand.pack_tiles(matrix)
+    assert operand.layout is not None
+    assert registers.shape == (*batch, down, across, operand.layout.threads, operand.registers)
+    row, col = data.draw(st.integers(0, down - 1)), data.draw(st.integers(0, across - 1))
+    part = matrix[..., operand.rows * row : operand.rows * (row + 1), operand.cols * col : operand.cols * (col + 1)]
+    assert np.array_equal(_bits(registers[..., row, col, :, :]), _bits(operand.pack(part)))
+    assert np.array_equal(_bits(operand.unpack_tiles(registers)), given)
+    assert np.array_equal(_bits(matrix), given), "what was given has changed"
+
+
+@given(data=st.data())
+def test_padding_is_zero_and_goes_away(data: st.DataObject) -> None:
+    operand = data.draw(st.sampled_from(_OPERANDS))
+    rows, cols = data.draw(st.integers(1, 2 * operand.rows)), data.draw(st.integers(1, 2 * operand.cols))
+    matrix = _random(operand, (2, *_tile(operand)[:-2], rows, cols))
+    registers = operand.pack_tiles(matrix, pad=True)
+    assert np.array_equal(_bits(operand.unpack_tiles(registers, (rows, cols))), _bits(matrix))
+    assert np.array_equal(_bits(operand.unpack_tiles(registers, matrix.shape)), _bits(matrix))
+    whole = _bits(operand.unpack_tiles(registers))
+    whole[..., :rows, :cols] = 0
+    assert not whole.any()
+
+
+def test_panels_of_wide_matrices_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = [operand for operand in _OPERANDS if operand.cols <= 64][::9]
+    for operand in wide:
+        matrix = _random(operand, (2, *_tile(operand, 2, 7)))
+        at_once = operand.pack_tiles(matrix)
+        with monkeypatch.context() as patch:
+            patch.setattr(fragments, "_PANEL", 3 * operand.tiling.order.size)
+            assert np.array_equal(_bits(operand.pack_tiles(matrix)), _bits(at_once))
+            assert np.array_equal(_bits(operand.unpack_tiles(at_once)), _bits(matrix))
+
+
+def test_words_are_as_wide_as_the_layout_allows() -> None:
+    """Elements that stay neighbours are moved together."""
+    s8 = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+    assert _F16.operand("a").tiling.word == np.uint32
+    assert _F16.operand("b").tiling.word == np.uint16
+    assert _F16.operand("b").tiling.transposed.word == np.uint32
+    assert _F16.operand("c").tiling.word == np.uint64
+    assert s8.operand("a").tiling.word == np.uint32
+
+
+def test_padding_bits_of_containers_are_written_zero_and_ignored() -> None:
+    operand = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32").operand("a")
+    assert (operand.bits, operand.shift) == (8, 2)
+    matrix = _random(operand, _tile(operand))
+    registers = operand.pack(matrix)
+    assert not (registers.view(np.uint8) & 0b11000011).any()
+    assert np.array_equal(_bits(operand.unpack(registers | np.uint32(0xC3C3C3C3))), _bits(matrix))
+
+
+def test_bits_serve_as_elements_and_as_registers() -> None:
+    operand = _F16.operand("c")
+    matrix = _random(operand, _tile(operand))
+    registers = operand.pack(matrix)
+    assert np.array_equal(_bits(operand.pack(_bits(matrix))), _bits(registers))
+    assert np.array_equal(_bits(operand.unpack(_bits(registers))), _bits(matrix))
+    spread = np.repeat(registers, 2, axis=1)[:, ::2]
+    assert not spread.flags.c_contiguous
+    assert np.array_equal(_bits(operand.unpack(spread)), _bits(matrix))
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "b"),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "a"),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "d"),
+        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "a"),
+    ],
+)
+def test_tensors_give_tensors(spelling: str, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    operand = instruction(spelling).operand(name)
+    matrix = _random(operand, _tile(operand, 2, 2))
+    tensor = elements.like(matrix.copy(), torch.zeros(1))
+    assert elements.as_array(tensor).ctypes.data == tensor.data_ptr(), "its memory is used as it is"
+    registers = operand.pack_tiles(tensor)
+    assert isinstance(registers, torch.Tensor)
+    assert np.array_equal(_bits(registers), _bits(operand.pack_tiles(matrix)))
+    back = operand.unpack_tiles(registers)
+    assert back.dtype == tensor.dtype
+    assert np.array_equal(_bits(back), _bits(matrix))
+    assert np.array_equal(
+        _bits(operand.unpack_tiles(operand.pack_tiles(tensor[:-1, :-1], pad=True), tensor[:-1, :-1].shape)), _bits(matrix[:-1, :-1])
+    )
+
+
+def test_a_made_up_family_is_packed_too() -> None:
+    toy = pipeline.read(Path(__file__).parent / "toy")
+    held = list(_held_in_registers(toy))
+    assert held
+    for operand in held:
+        matrix = _random(operand, _tile(operand))
+        assert np.array_equal(operand.pack(matrix).view(np.uint8), _by_coords(operand, matrix))
+
+
+_A = _F16.operand("a")
+_ONE = np.zeros((16, 16), np.float16)
+_REGISTERS = np.zeros((32, 4), np.uint32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: _A.pack(np.zeros((16, 8), np.float16)),
+            "a has shape (16, 8); one tile is (..., 16, 16): pack_tiles takes larger matrices",
+        ),
+        (lambda: _A.pack(_ONE[0]), "a has shape (16,); it takes (..., R, C)"),
+        (lambda: _A.pack(_ONE.astype(np.float32)), "a has dtype float32; f16 takes float16, or uint16 for raw bits"),
+        (lambda: _A.pack([[1.0]]), "a must be a NumPy array or a torch tensor, not list"),
+        (lambda: _A.pack(np.zeros((0, 16, 16), np.float16)), "a: an array of shape (0, 16, 16) has no elements"),
+        (
+            lambda: _A.pack_tiles(_ONE[:15]),
+            "a of shape (15, 16): the last two sizes must be multiples of 16 and 16; pad=True fills up with zeros",
+        ),
+        (lambda: _A.unpack(_REGISTERS[:, :3]), "registers have shape (32, 3); a takes (..., 32, 4): threads, registers of each"),
+        (
+            lambda: _A.unpack(_REGISTERS.astype(np.uint64)),
+            "registers have dtype uint64; a takes uint32, or any type of 4 bytes that holds its bits",
+        ),
+        (lambda: _A.unpack(_REGISTERS[None][:0]), "registers: an array of shape (0, 32, 4) has no elements"),
+        (lambda: _A.unpack_tiles(_REGISTERS), "registers have shape (32, 4); a grid of tiles is (..., R/16, C/16, 32, 4)"),
+        (
+            lambda: _A.unpack_tiles(_REGISTERS[None, None], (17, 3)),
+            "shape (17, 3) does not fit registers that hold tiles of shape (16, 16)",
+        ),
+        (lambda: _A.unpack_tiles(_REGISTERS[None, None], (2, 16, 16)), "the last two sizes are 1..16 x 1..16"),
+        (lambda: _F16.operand("d").pack(_ONE), "d has dtype float16; f32 takes float32"),
+        (lambda: _SPARSE.operand("e").pack(_ONE), "operand 'e' holds no elements of a matrix"),
+        (lambda: instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").operand("a").pack(_ONE[:8, :4]), "it takes (..., 4, R, C)"),
+        (
+            lambda: instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32").operand("a").pack(np.full((16, 64), 16, np.uint8)),
+            "a holds 0x10: u4 has 4 bits, so its codes are 0..0xf",
+        ),
+    ],
+)
+def test_bad_matrices_and_registers_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+# --- sparsity metadata ------------------------------------------------------------------------------------------------------
+
+#: One of each layout and set of legal fields.
+_METADATA = list({
+    (found.metadata.layout.name, found.metadata.legal): found.metadata
+    for found in _DATABASE.all() if found.sparse and found.variant.shape is not None
+}.values())  # fmt: skip
+
+
+def _packed(metadata: Metadata, *shape: int, down: int = 1, tiles: int = 1) -> Array:
+    return np.random.default_rng(1).integers(0, 256, (*shape, metadata.rows * down, metadata.chunks // 2 * tiles), np.uint8)
+
+
+def _field(packed: Array, row: int, chunk: int) -> int:
+    return int(packed[row, chunk // 2]) >> 4 * (chunk % 2) & 15
+
+
+def test_every_field_stands_where_locate_says() -> None:
+    assert {metadata.layout.name for metadata in _METADATA} == {
+        layout.name for layout in _DATABASE.database.layouts if layout.kind == "metadata"
+    }
+    for metadata in _METADATA:
+        packed = _packed(metadata)
+        for selector in range(metadata.selectors):
+            expected = [0] * metadata.layout.threads
+            for row, chunk in itertools.product(range(metadata.rows), range(metadata.chunks)):
+                lane, bit, _ = metadata.locate(row, chunk, selector)
+                expected[lane] |= _field(packed, row, chunk) << bit
+            registers = metadata.pack(packed, selector)
+            assert registers.dtype == np.uint32
+            assert registers.tolist() == expected
+            noise = metadata.pack(_packed(metadata) ^ np.uint8(0x5A), (selector + 1) % metadata.selectors)
+            shared = registers | noise if metadata.selectors > 1 else registers
+            assert np.array_equal(metadata.unpack(shared, selector), packed), "other selectors' threads are not looked at"
+
+
+@given(data=st.data())
+def test_metadata_of_whole_matrices_there_and_back(data: st.DataObject) -> None:
+    metadata = data.draw(st.sampled_from(_METADATA))
+    down, tiles = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 9))
+    batch = tuple(data.draw(st.lists(st.integers(1, 2), max_size=1)))
+    packed = _packed(metadata, *batch, down=down, tiles=tiles)
+    row, tile = data.draw(st.integers(0, down - 1)), data.draw(st.integers(0, tiles - 1))
+    width = metadata.chunks // 2
+    part = packed[..., metadata.rows * row : metadata.rows * (row + 1), width * tile : width * (tile + 1)]
+
+    shared = metadata.pack_tiles(packed)
+    assert shared.shape == (*batch, down, math.ceil(tiles / metadata.selectors), metadata.layout.threads)
+    register, selector = divmod(tile, metadata.selectors)
+    assert np.array_equal(metadata.unpack(shared[..., row, register, :], selector), part)
+    assert np.array_equal(metadata.unpack_tiles(shared, tiles=tiles), packed)
+
+    chosen = data.draw(st.integers(0, metadata.selectors - 1))
+    apart = metadata.pack_tiles(packed, chosen)
+    assert apart.shape == (*batch, down, tiles, metadata.layout.threads)
+    assert np.array_equal(apart[..., row, tile, :], metadata.pack(part, chosen))
+    assert np.array_equal(metadata.unpack_tiles(apart, chosen), packed)
+
+
+def test_problems_are_named_and_placed() -> None:
+    fields = np.full((16, 4), 0b0100, np.uint8)
+    fields[3, 1], fields[9, 2] = 0b1010, 0b0001
+    packed = fields[:, 0::2] | fields[:, 1::2] << 4
+    registers = np.stack([_ORDERED.metadata.pack(np.full_like(packed, 0x44), 2), _ORDERED.metadata.pack(packed, 2)])
+    registers[:, 0::4] = 0xFFFFFFFF  # threads of selector 0: not looked at
+    found = _ORDERED.metadata.problems(registers, 2)
+    assert found == [
+        fragments.Problem((1,), 4 * 3 + 2, 4, 3, 1, 0b1010, "equal indices"),
+        fragments.Problem((1,), 4 * 1 + 2, 16 + 8, 9, 2, 0b0001, "out of order"),
+    ]
+    assert _SPARSE.metadata.problems(registers, 2) == found[:1], "without ordered metadata any order is legal"
+    assert len(_ORDERED.metadata.problems(registers, 0)) == 2 * 64
+
+
+def test_every_value_is_judged_by_its_indices() -> None:
+    seen = set()
+    for metadata in _METADATA:
+        fields = np.arange(metadata.rows * metadata.chunks).reshape(metadata.rows, -1).astype(np.uint8) % 16
+        what = {problem.value: problem.what for problem in metadata.problems(metadata.pack(fields[:, 0::2] | fields[:, 1::2] << 4))}
+        legal = {int(value, 2) for value in metadata.legal}
+        assert set(what) == set(range(16)) - legal
+        for value, word in what.items():
+            expected = "illegal" if metadata.granularity.indices == 1 else "equal indices" if value & 3 == value >> 2 else "out of order"
+            assert word == expected, value
+            seen.add(word)
+    assert seen == {"illegal", "equal indices", "out of order"}
+
+
+_META = _SPARSE.metadata
+_TILE = np.zeros((16, 2), np.uint8)
+_WORDS = np.zeros(32, np.uint32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: _META.pack(np.zeros((16, 4), np.uint8)),
+            "metadata has shape (16, 4); one tile is (..., 16, 2): pack_tiles takes larger matrices",
+        ),
+        (lambda: _META.pack(_TILE.astype(np.uint16)), "metadata has dtype uint16; it takes uint8, 2 fields in each byte"),
+        (lambda: _META.pack(_TILE[0]), "metadata has shape (2,); it takes (..., rows, chunks / 2)"),
+        (lambda: _META.pack(_TILE, 4), "selector = 4 is out of range: 0..3"),
+        (lambda: _META.pack(_TILE, -1), "selector = -1 is out of range: 0..3"),
+        (lambda: _META.unpack(_WORDS, 4), "selector = 4 is out of range: 0..3"),
+        (lambda: _META.problems(_WORDS, 4), "selector = 4 is out of range: 0..3"),
+        (
+            lambda: _META.pack_tiles(np.zeros((16, 3), np.uint8)),
+            "metadata of shape (16, 3): the last two sizes must be multiples of 16 and 2",
+        ),
+        (lambda: _META.pack_tiles(np.zeros((0, 2), np.uint8)), "metadata: an array of shape (0, 2) has no elements"),
+        (lambda: _META.unpack(_WORDS[:31]), "registers have shape (31,); they are (..., 32): one of each thread"),
+        (
+            lambda: _META.unpack(_WORDS.astype(np.uint16)),
+            "registers have dtype uint16; they are uint32, or any type of 4 bytes that holds its bits",
+        ),
+        (lambda: _META.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., R/16, K-tiles, 32)"),
+        (
+            lambda: _META.unpack_tiles(_WORDS[None, None], tiles=5),
+            "tiles = 5 is out of range: registers of shape (1, 1, 32) hold 1..4 K-tiles",
+        ),
+        (lambda: _META.unpack_tiles(_WORDS[None, None], 0, tiles=2), "hold 1 K-tiles"),
+    ],
+)
+def test_bad_metadata_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+# --- scale factors ----------------------------------------------------------------------------------------------------------
+
+
+def _scaled() -> dict[str, Scales]:
+    """One of each layout and type."""
+    found = {}
+    for block_scaled in (one for one in _DATABASE.all() if one.variant.facts.get("stype")):
+        for matrix in "ab":
+            scales = block_scaled.scales(matrix)
+            found[f"{scales.layout.name} {scales.element.name}"] = scales
+    return found
+
+
+_SCALES = _scaled()
+
+
+def _factors(scales: Scales, *shape: int, seed: int = 2) -> Array:
+    codes = np.random.default_rng(seed).integers(0, 128, shape, np.uint8)
+    return elements.typed(codes, scales.element)
+
+
+@pytest.mark.parametrize("name", sorted(_SCALES))
+def test_every_scale_factor_stands_where_locate_says(name: str) -> None:
+    scales = _SCALES[name]
+    operand = next(found for found in _DATABASE.all() if found.variant.facts.get("stype")).operand(scales.operand)
+    assert operand.kind == "scale-data"
+    shared = np.zeros(32, np.uint32)
+    written = {}
+    for number, (byte_id, thread_id) in enumerate(itertools.product(scales.byte_ids, scales.thread_ids)):
+        factors = _factors(scales, scales.rows, scales.blocks, seed=number)
+        expected = bytearray(128)
+        for row, block in itertools.product(range(scales.rows), range(scales.blocks)):
+            lane, byte = scales.locate(row, block, byte_id=byte_id, thread_id=thread_id)
+            expected[4 * lane + byte] = int(_bits(factors)[row, block])
+        assert scales.pack(factors, byte_id, thread_id).tobytes() == bytes(expected)
+        before = shared.copy()
+        merged = scales.pack(factors, byte_id, thread_id, shared)
+        assert np.array_equal(shared, before), "the registers that were given stay as they are"
+        shared, written[byte_id, thread_id] = merged, factors
+    for (byte_id, thread_id), factors in written.items():
+        back = scales.unpack(shared, byte_id, thread_id)
+        assert back.dtype == factors.dtype
+        assert np.array_equal(_bits(back), _bits(factors)), "every set has a place of its own"
+
+
+@given(data=st.data())
+def test_scale_factors_of_whole_matrices_there_and_back(data: st.DataObject) -> None:
+    scales = _SCALES[data.draw(st.sampled_from(sorted(_SCALES)))]
+    rows, blocks = data.draw(st.integers(1, 3 * scales.rows)), data.draw(st.integers(1, 3 * scales.blocks))
+    byte_id, thread_id = data.draw(st.sampled_from(scales.byte_ids)), data.draw(st.sampled_from(scales.thread_ids))
+    factors = _factors(scales, 2, rows, blocks)
+    registers = scales.pack_tiles(factors, byte_id, thread_id, pad=True)
+    assert registers.shape == (2, math.ceil(rows / scales.rows), math.ceil(blocks / scales.blocks), 32)
+    assert np.array_equal(_bits(scales.unpack_tiles(registers, byte_id, thread_id, factors.shape)), _bits(factors))
+    assume(rows >= scales.rows and blocks >= scales.blocks)
+    first = scales.pack(factors[:, : scales.rows, : scales.blocks], byte_id, thread_id)
+    assert np.array_equal(registers[:, 0, 0], first)
+
+
+_SCALE_A = _BLOCKS_2.scales("a")
+_FACTORS = np.ones((16, 2), ml_dtypes.float8_e8m0fnu)
+_NEGATIVE = np.ones((16, 4), ml_dtypes.float8_e4m3fn)
+_NEGATIVE[7, 2] = -2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: _SCALE_A.pack(_FACTORS, 1), "byte_id = 1 is not legal: 0, 2"),
+        (lambda: _SCALE_A.pack(_FACTORS, 0, 2), "thread_id = 2 is not legal: 0, 1"),
+        (lambda: _SCALE_A.unpack(_WORDS, 3), "byte_id = 3 is not legal: 0, 2"),
+        (lambda: _SCALE_A.locate(0, 0, byte_id=5), "byte_id = 5 is not legal: 0, 2"),
+        (lambda: _SCALE_A.locate(16, 0), "row = 16 is out of range: 0..15"),
+        (lambda: _SCALE_A.pack(_FACTORS[:8]), "scales have shape (8, 2); one tile is (..., 16, 2): pack_tiles takes larger matrices"),
+        (lambda: _SCALE_A.pack(_FACTORS[0]), "scales have shape (2,); they are (..., rows, blocks)"),
+        (
+            lambda: _SCALE_A.pack(np.ones((16, 2), np.float32)),
+            "scales has dtype float32; ue8m0 takes float8_e8m0fnu, or uint8 for raw bits",
+        ),
+        (lambda: _SCALE_A.pack(_FACTORS, registers=_WORDS[None]), "registers have shape (1, 32); for scales of this shape they are (32,)"),
+        (lambda: _SCALE_A.pack_tiles(_FACTORS[:9]), "the last two sizes must be multiples of 16 and 2; pad=True fills up with zeros"),
+        (lambda: _SCALE_A.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., R/16, blocks/2, 32)"),
+        (lambda: _SCALE_A.unpack_tiles(_WORDS[None, None], shape=(17, 2)), "the last two sizes are 1..16 x 1..2"),
+        (lambda: _BLOCKS_4.scales("a").pack(_NEGATIVE), "the scale at (7, 2) is negative (0xc0); ue4m3 has no sign"),
+        (lambda: _BLOCKS_2.scales("d"), "has no scale factors for 'd'"),
+        (lambda: _F16.scales("a"), "has no scale factors for 'a'"),
+    ],
+)
+def test_bad_scale_factors_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

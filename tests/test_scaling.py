@@ -1,0 +1,424 @@
+"""Block scaling: what elements and scale factors stand for, how they are chosen, and what cannot be quantised."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from ptxmma import elements as types
+from ptxmma import layouts, scaling
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.model import ElementType
+from ptxmma.scaling import Format
+
+_NAMES = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "nvfp4")
+_NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+_ROWS, _BLOCKS = 3, 2
+_finfo: Any = ml_dtypes.finfo
+
+
+@pytest.fixture(scope="module")
+def formats(catalog: Catalog) -> dict[str, Format]:
+    return scaling.formats(database=catalog.database)
+
+
+def _number(code: int, element: ElementType) -> float:
+    """What a code stands for, by the definition of a floating-point number: the spec's widths, bias, infinity and NaN."""
+    width = element.exponent + element.mantissa
+    magnitude, negative = code & (1 << width) - 1, code >> width & element.sign
+    exponent, fraction = divmod(magnitude, 1 << element.mantissa)
+    if element.infinity and exponent == (1 << element.exponent) - 1:
+        number = math.nan if fraction else math.inf
+    elif element.nan and magnitude == (1 << width) - 1:
+        number = math.nan
+    elif element.mantissa and exponent == 0:
+        number = math.ldexp(fraction, 1 - element.bias - element.mantissa)
+    else:
+        number = math.ldexp((1 << element.mantissa) + fraction, exponent - element.bias - element.mantissa)
+    return -number if negative else number
+
+
+def _numbers(element: ElementType) -> list[tuple[float, int]]:
+    """Every finite number that is not negative with its code, ascending."""
+    width = element.exponent + element.mantissa
+    numbers = [(_number(code, element), code) for code in range(1 << width)]
+    return [(number, code) for number, code in numbers if math.isfinite(number)]
+
+
+def _nearest(value: float, element: ElementType) -> int:
+    """The code nearest to a number, the even one of two, found by looking at all."""
+    magnitude = min(abs(value), scaling.largest(element))
+    best = min(_numbers(element), key=lambda one: (abs(magnitude - one[0]), one[1] & 1))[1]
+    return best | (1 << element.exponent + element.mantissa if math.copysign(1, value) < 0 else 0)
+
+
+def _expected(values: list[float], form: Format) -> tuple[int, list[int]]:
+    """Scale and elements of one block in exact arithmetic."""
+    peak = max(map(abs, values))
+    if form.scale.mantissa:
+        scale = _nearest(peak / scaling.largest(form.element), form.scale)
+    else:  # OCP MX v1.0, section 6.3
+        powers = [number for number, _ in _numbers(form.element) if number and math.frexp(number)[0] == 0.5]
+        exponent = math.frexp(peak)[1] - math.frexp(max(powers))[1] if peak else -math.inf
+        scale = int(max(0, min(exponent + form.scale.bias, scaling.largest_code(form.scale))))
+    factor = _number(scale, form.scale)
+    return scale, [_nearest(value / factor if factor else math.copysign(0, value), form.element) for value in values]
+
+
+def _random(shape: tuple[int, ...], seed: int, dtype: Any = np.float32) -> Any:
+    """Numbers of very different magnitudes, zeros among them."""
+    random = np.random.default_rng(seed)
+    values = random.standard_normal(shape) * np.exp2(random.integers(-12, 12, shape))
+    return np.where(random.random(shape) < 0.1, 0, values).astype(dtype)
+
+
+# --- types ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_spec_names_the_formats(formats: dict[str, Format]) -> None:
+    assert tuple(formats) == _NAMES
+
+
+@pytest.mark.parametrize("name", _NARROW)
+def test_every_code_is_decoded_as_the_definition_says(catalog: Catalog, name: str) -> None:
+    element = layouts.element_type(catalog.database.spec, name)
+    codes = range(1 << element.exponent + element.mantissa + element.sign)
+    expected = np.array([_number(code, element) for code in codes], np.float32)
+    np.testing.assert_array_equal(scaling._decoder(element)[: len(codes)], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "largest", "emax"), [("e4m3", 448, 8), ("e5m2", 57344, 15), ("e3m2", 28, 4), ("e2m3", 7.5, 2), ("e2m1", 6, 2)]
+)
+def test_the_largest_numbers_are_those_of_the_standard(catalog: Catalog, name: str, largest: float, emax: int) -> None:
+    element = layouts.element_type(catalog.database.spec, name)
+    assert (scaling.largest(element), scaling.emax(element)) == (largest, emax)
+    assert largest == max(number for number, _ in _numbers(element)) == float(_finfo(types.dtype(element)).max)
+
+
+@pytest.mark.parametrize("work", [scaling._FLOAT32, scaling._FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", _NARROW[:5])
+def test_ties_go_to_even_and_neighbours_of_ties_do_not(catalog: Catalog, name: str, work: Any) -> None:
+    element = layouts.element_type(catalog.database.spec, name)
+    numbers = _numbers(element)
+    for (low, code), (high, _) in itertools.pairwise(numbers):
+        middle = work.dtype.type((low + high) / 2)
+        given = np.array([low, np.nextafter(middle, work.dtype.type(0)), middle, np.nextafter(middle, work.dtype.type(np.inf))], work.dtype)
+        expected = [code, code, code + (code & 1), code + 1]
+        assert scaling._encode(given.copy(), element, work).tolist() == expected
+        assert scaling._encode(-given, element, work).tolist() == [1 << element.bits - 1 | one for one in expected]
+    beyond = np.array([numbers[-1][0] * 1.01, np.finfo(work.dtype).max, np.inf], work.dtype)
+    assert scaling._encode(beyond, element, work).tolist() == [numbers[-1][1]] * 3
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", _NAMES)
+def test_blocks_equal_exact_arithmetic(formats: dict[str, Format], name: str, dtype: Any) -> None:
+    form = formats[name]
+    matrix = _random((_ROWS, _BLOCKS * form.block), 1, dtype)
+    elements, scales = scaling.quantise(matrix, form)
+    assert elements.dtype == types.dtype(form.element)
+    assert scales.dtype == types.dtype(form.scale)
+    assert elements.shape == matrix.shape
+    assert scales.shape == (_ROWS, _BLOCKS)
+    for row, number in itertools.product(range(_ROWS), range(_BLOCKS)):
+        part = slice(number * form.block, (number + 1) * form.block)
+        scale, codes = _expected([float(value) for value in matrix[row, part]], form)
+        assert scales.view(np.uint8)[row, number] == scale
+        assert elements.view(np.uint8)[row, part].tolist() == codes
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@given(data=st.data())
+def test_the_error_is_half_a_step_unless_saturated(formats: dict[str, Format], name: str, data: st.DataObject) -> None:
+    form = formats[name]
+    shape = (2, form.block)
+    numbers = st.floats(-(2.0**20), 2.0**20, width=32)
+    matrix = data.draw(arrays.arrays(np.float32, shape, elements=numbers))
+    elements, scales = scaling.quantise(matrix, form)
+    back = scaling.dequantise(elements, scales, form)
+    factors = scales.astype(np.float64)
+    magnitude = np.abs(types.numbers(elements.view(np.uint8), form.element))
+    exponents = np.maximum(np.frexp(magnitude)[1] - 1, 1 - form.element.bias)
+    half = np.ldexp(0.5, exponents - form.element.mantissa) * factors
+    saturated = np.abs(matrix) > scaling.largest(form.element) * factors  # all of a block whose factor was rounded to zero
+    error = np.abs(back.astype(np.float64) - matrix)
+    assert np.all((error <= half) | saturated)
+    expected = np.where(np.broadcast_to(factors, matrix.shape) > 0, scaling.largest(form.element), 0)
+    assert np.all(magnitude[saturated] == expected[saturated])
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_quantising_what_was_quantised_changes_nothing(formats: dict[str, Format], name: str) -> None:
+    form = formats[name]
+    once = scaling.quantise(_random((16, 8 * form.block), 2), form)
+    again = scaling.quantise(scaling.dequantise(*once, form), form)
+    np.testing.assert_array_equal(again.scales.view(np.uint8), once.scales.view(np.uint8))
+    np.testing.assert_array_equal(again.elements.view(np.uint8), once.elements.view(np.uint8))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("exponent", [-149, -140, -127, -126, -30, 0, 100, 127])
+def test_powers_of_two_over_the_whole_range(formats: dict[str, Format], name: str, exponent: int) -> None:
+    form = formats[name]
+    matrix = np.zeros((1, form.block), np.float32)
+    matrix[0, 1], matrix[0, 2] = math.ldexp(1, exponent), -math.ldexp(1, exponent)
+    elements, scales = scaling.quantise(matrix, form)
+    scale, codes = _expected(matrix[0].tolist(), form)
+    assert (scales.view(np.uint8)[0, 0], elements.view(np.uint8)[0].tolist()) == (scale, codes)
+
+
+def test_worked_examples(formats: dict[str, Format]) -> None:
+    # 6.5 of MXFP4: the largest power of two is 4 in both, so the factor is 1; 6.5 saturates, 5 and 2.5 are ties.
+    values = np.zeros((1, 32), np.float32)
+    values[0, :5] = 6.5, 5, 2.5, -0.25, 3.5
+    elements, scales = scaling.quantise(values, formats["mxfp4"])
+    assert scales.view(np.uint8).tolist() == [[127]]
+    assert elements[0, :5].astype(np.float32).tolist() == [6, 4, 2, -0.0, 4]
+    # NVFP4: 12 / 6 = 2; 1 becomes 0.5, 5 becomes 2.5, a tie.
+    values = np.zeros((1, 16), np.float32)
+    values[0, :3] = -12, 1, 5
+    elements, scales = scaling.quantise(values, formats["nvfp4"])
+    assert scales.astype(np.float32).tolist() == [[2]]
+    assert elements[0, :3].astype(np.float32).tolist() == [-6, 0.5, 2]
+    # 448 is the largest of E4M3, so it needs no factor; 449 to 511 saturate with the same one, 512 needs the next.
+    for value, code, back in ((448, 127, 448), (511, 127, 448), (512, 128, 512)):
+        block = np.full((1, 32), value, np.float32)
+        elements, scales = scaling.quantise(block, formats["mxfp8_e4m3"])
+        assert scales.view(np.uint8).tolist() == [[code]]
+        assert np.all(scaling.dequantise(elements, scales, formats["mxfp8_e4m3"]) == back)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_zeros_keep_their_signs_and_take_the_smallest_factor(formats: dict[str, Format], name: str) -> None:
+    form = formats[name]
+    matrix = np.zeros((2, form.block), np.float32)
+    matrix[1] = -0.0
+    elements, scales = scaling.quantise(matrix, form)
+    assert np.all(scales.view(np.uint8) == 0)
+    back = scaling.dequantise(elements, scales, form)
+    np.testing.assert_array_equal(back, matrix)
+    np.testing.assert_array_equal(np.signbit(back), np.signbit(matrix))
+
+
+def test_a_factor_that_is_no_number_makes_its_block_none(formats: dict[str, Format]) -> None:
+    for name, bad in (("mxfp4", 0xFF), ("nvfp4", 0x7F)):
+        form = formats[name]
+        elements, scales = scaling.quantise(np.ones((2, 2 * form.block), np.float32), form)
+        scales.view(np.uint8)[1, 0] = bad
+        back = scaling.dequantise(elements, scales, form)
+        assert np.isnan(back[1, : form.block]).all()
+        assert np.isfinite(back[0]).all()
+        assert np.isfinite(back[1, form.block :]).all()
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_axis_decides_which_elements_are_neighbours(formats: dict[str, Format], name: str) -> None:
+    form = formats[name]
+    matrix = _random((2 * form.block, 5 * form.block), 3)
+    elements, scales = scaling.quantise(matrix, form, axis=0)
+    turned = scaling.quantise(np.ascontiguousarray(matrix.T), form)
+    np.testing.assert_array_equal(elements.T, turned.elements)
+    np.testing.assert_array_equal(scales.T, turned.scales)
+    view = scaling.quantise(matrix.T, form)
+    np.testing.assert_array_equal(view.elements, turned.elements)
+    np.testing.assert_array_equal(scaling.dequantise(elements, scales, form, axis=0), scaling.dequantise(*turned, form).T)
+
+
+def test_batches_and_large_matrices_equal_their_parts(formats: dict[str, Format]) -> None:
+    form = formats["nvfp4"]
+    batch = _random((2, 3, 48, 4096), 4)
+    for axis in (-1, -2):
+        elements, scales = scaling.quantise(batch, form, axis=axis)
+        back = scaling.dequantise(elements, scales, form, axis=axis)
+        for place in np.ndindex(2, 3):
+            part = scaling.quantise(batch[place], form, axis=axis)
+            np.testing.assert_array_equal(elements[place], part.elements)
+            np.testing.assert_array_equal(scales[place], part.scales)
+            np.testing.assert_array_equal(back[place], scaling.dequantise(*part, form, axis=axis))
+
+
+def test_padding_appends_zeros(formats: dict[str, Format]) -> None:
+    form = formats["mxfp4"]
+    matrix = _random((3, 40), 5)
+    elements, scales = scaling.quantise(matrix, form, pad=True)
+    assert (elements.shape, scales.shape) == ((3, 64), (3, 2))
+    assert np.all(elements[:, 40:] == 0)
+    np.testing.assert_array_equal(elements[:, :32], scaling.quantise(matrix[:, :32], form).elements)
+
+
+def test_the_tensor_scale_divides_first(formats: dict[str, Format]) -> None:
+    form = formats["nvfp4"]
+    matrix = _random((8, 64), 6) * np.float32(1e6)
+    whole = scaling.tensor_scale(matrix, form)
+    assert whole == np.float32(float(np.abs(matrix).max()) / 6 / 448)
+    scaled = scaling.quantise(matrix, form, tensor_scale=float(whole))
+    divided = scaling.quantise(matrix / whole, form)
+    np.testing.assert_array_equal(scaled.elements, divided.elements)
+    np.testing.assert_array_equal(scaled.scales, divided.scales)
+    assert scaled.scales.astype(np.float32).max() == 448
+    back = scaling.dequantise(*scaled, form, tensor_scale=float(whole))
+    np.testing.assert_array_equal(back, scaling.dequantise(*divided, form) * whole)
+    assert scaling.tensor_scale(np.zeros((2, 2), np.float32), form) == 1
+
+
+def test_torch_tensors_share_the_rules(formats: dict[str, Format]) -> None:
+    torch = pytest.importorskip("torch")
+    matrix = _random((4, 64), 7)
+    for name in _NAMES:
+        expected = scaling.quantise(matrix, formats[name])
+        elements, scales = scaling.quantise(torch.from_numpy(matrix), formats[name])
+        assert scales.dtype == (torch.float8_e4m3fn if name == "nvfp4" else torch.float8_e8m0fnu)
+        assert elements.dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.uint8)
+        assert elements.view(torch.uint8).numpy().tolist() == expected.elements.view(np.uint8).tolist()
+        back = scaling.dequantise(elements, scales, formats[name])
+        assert back.dtype == torch.float32
+        np.testing.assert_array_equal(back.numpy(), scaling.dequantise(*expected, formats[name]))
+    half = scaling.quantise(torch.from_numpy(matrix).bfloat16(), formats["mxfp4"])
+    np.testing.assert_array_equal(
+        half.elements.numpy(), scaling.quantise(matrix.astype(ml_dtypes.bfloat16), formats["mxfp4"]).elements.view(np.uint8)
+    )
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scaled(catalog: Catalog) -> list[Instruction]:
+    found = [instruction for instruction in catalog.all() if instruction.qualifiers.get("scale_vec")]
+    assert {instruction.sparse for instruction in found} == {False, True}
+    return found
+
+
+def test_an_instruction_says_its_format(scaled: list[Instruction]) -> None:
+    for instruction in scaled:
+        _, _, k = instruction.shape or (0, 0, 0)
+        for operand, qualifier, axis in (("a", "atype", -1), ("b", "btype", -2)):
+            form = scaling.of(instruction, operand)
+            blocks = int(instruction.qualifiers["scale_vec"][-2])  # the 2 of scale_vec::2X
+            assert (form.element.name, form.scale.name) == (instruction.qualifiers[qualifier], instruction.qualifiers["stype"])
+            assert (form.block, form.axis) == (k // blocks, axis)
+            assert scaling.block(instruction) == form.block
+
+
+def test_named_formats_are_those_of_their_instructions(catalog: Catalog, scaled: list[Instruction], formats: dict[str, Format]) -> None:
+    for entry in catalog.database.spec.block_formats:
+        users = [scaling.of(one) for one in _users(scaled, entry.of) if one.qualifiers["atype"] == entry.element]
+        assert users
+        assert all(form == formats[entry.name] for form in users)
+
+
+def _users(scaled: list[Instruction], of: Any) -> Iterator[Instruction]:
+    for instruction in scaled:
+        facts = instruction.variant.facts
+        if any(all(facts.get(key, "") in values for key, values in condition.items()) for condition in of):
+            yield instruction
+
+
+def test_both_operands_of_an_instruction_multiply(scaled: list[Instruction]) -> None:
+    instruction = next(one for one in scaled if one.qualifiers["stype"] == "ue4m3" and not one.sparse)
+    m, n, k = instruction.shape or (0, 0, 0)
+    a, b = _random((m, k), 8), _random((k, n), 9)
+    left, right = scaling.of(instruction, "a"), scaling.of(instruction, "b")
+    qa, qb = scaling.quantise(a, left), scaling.quantise(b, right)
+    assert qa.scales.shape == (m, k // left.block)
+    assert qb.scales.shape == (k // right.block, n)
+    for held, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales.T)):
+        np.testing.assert_array_equal(held.unpack(held.pack(scales)).view(np.uint8), scales.view(np.uint8))
+    total = np.zeros((m, n))
+    for number in range(k // left.block):
+        part = slice(number * left.block, (number + 1) * left.block)
+        product = qa.elements[:, part].astype(np.float64) @ qb.elements[part].astype(np.float64)
+        total += product * qa.scales[:, number, None].astype(np.float64) * qb.scales[number].astype(np.float64)
+    exact = scaling.dequantise(*qa, left).astype(np.float64) @ scaling.dequantise(*qb, right).astype(np.float64)
+    np.testing.assert_allclose(total, exact, rtol=1e-12)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("axis", [-1, 0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16], ids=lambda dtype: np.dtype(dtype).name)
+def test_what_is_not_finite_is_named(formats: dict[str, Format], bad: float, axis: int, dtype: Any) -> None:
+    matrix = np.ones((64, 64), dtype)
+    matrix[33, 7] = matrix[33, 9] = matrix[60, 1] = bad
+    with pytest.raises(ValueError, match=rf"holds {bad} at row 33, column 7"):
+        scaling.quantise(matrix, formats["mxfp4"], axis=axis)
+    with pytest.raises(ValueError, match="row 33, column 7"):
+        scaling.tensor_scale(matrix, formats["nvfp4"])
+
+
+def test_the_first_of_a_batch_is_named(formats: dict[str, Format]) -> None:
+    batch = np.ones((2, 3, 4, 32), np.float32)
+    batch[1, 2, 3, 30] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 30 of matrix 1, 2"):
+        scaling.quantise(batch, formats["mxfp4"])
+    with pytest.raises(ValueError, match="element 30"):
+        scaling.quantise(batch[1, 2, 3], formats["mxfp4"])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "message"),
+    [
+        (np.ones((2, 40), np.float32), {}, r"size 40 .* multiple of 32; pass pad=True to append 24 zeros"),
+        (np.ones((40, 2), np.float32), {"axis": 0}, r"size 40 .* multiple of 32"),
+        (np.ones((2, 32), np.int32), {}, "dtype int32; it must be float16, bfloat16, float32, float64"),
+        (np.ones((2, 32), ml_dtypes.float8_e4m3fn), {}, "dtype float8_e4m3fn"),
+        (np.ones((0, 32), np.float32), {}, r"empty: it has shape \(0, 32\)"),
+        (np.ones((2, 0), np.float32), {"pad": True}, r"empty: it has shape \(2, 0\)"),
+        (np.ones((2, 32), np.float32), {"axis": 2}, "axis = 2 is out of range"),
+        (np.ones((), np.float32), {}, "axis = -1 is out of range"),
+        ([[1.0] * 32], {}, "must be a NumPy array or a torch tensor, not list"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": 0.0}, "tensor_scale = 0.0; it must be a positive number"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": math.nan}, "tensor_scale = nan"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": 1e60}, "tensor_scale = 1e\\+60"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": 1e-39}, "tensor_scale = .* is too small"),
+    ],
+)
+def test_matrices_that_cannot_be_quantised(formats: dict[str, Format], matrix: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scaling.quantise(matrix, formats["mxfp4"], **options)
+
+
+def test_what_cannot_be_dequantised(formats: dict[str, Format]) -> None:
+    form, other = formats["mxfp4"], formats["nvfp4"]
+    elements, scales = scaling.quantise(np.ones((2, 64), np.float32), form)
+    with pytest.raises(ValueError, match=r"shape \(2, 64\) and scales of shape \(2, 1\) do not fit: along axis -1 each 32"):
+        scaling.dequantise(elements, scales[:, :1], form)
+    with pytest.raises(ValueError, match="do not fit"):
+        scaling.dequantise(elements[:, :40], scales, form)
+    with pytest.raises(ValueError, match="scales has dtype float8_e8m0fnu; ue4m3 takes float8_e4m3fn"):
+        scaling.dequantise(elements, scales, other)
+    with pytest.raises(ValueError, match="e2m1 has 4 bits"):
+        scaling.dequantise(np.full((2, 64), 16, np.uint8), scales, form)
+    with pytest.raises(ValueError, match=r"ue4m3 has no sign, so its codes are 0\.\.0x7f"):
+        scaling.dequantise(np.zeros((1, 16), np.uint8), np.full((1, 1), 0x80, np.uint8), other)
+    with pytest.raises(ValueError, match="tensor_scale = -1"):
+        scaling.dequantise(elements, scales, form, tensor_scale=-1)
+
+
+def test_formats_that_do_not_exist(catalog: Catalog) -> None:
+    database = catalog.database
+    assert scaling.custom("e2m1", "ue8m0", 16, database=database).block == 16
+    with pytest.raises(ValueError, match="unknown element type 'f16'; known: e4m3, e5m2"):
+        scaling.custom("f16", "ue8m0", 32, database=database)
+    with pytest.raises(ValueError, match="unknown scale type 'e4m3'; known: ue8m0, ue4m3"):
+        scaling.custom("e2m1", "e4m3", 32, database=database)
+    with pytest.raises(ValueError, match="block = 0"):
+        scaling.custom("e2m1", "ue8m0", 0, database=database)
+    plain = catalog.find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    with pytest.raises(ValueError, match=r"m16n8k16.* has no scale factors for 'a'"):
+        scaling.of(plain)

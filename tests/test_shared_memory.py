@@ -1,0 +1,475 @@
+"""Matrices in shared memory: images, addresses, descriptors and bank conflicts, held against the spec's formulas and the manual."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptxmma import elements, formula, paths
+from ptxmma.generator import pipeline
+from ptxmma.instructions import load
+from ptxmma.model import ElementType, SharedMemory, Spec
+from ptxmma.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
+
+_SPEC: Spec = load(paths.DATABASE).spec
+assert _SPEC.shared_memory is not None
+_MEMORY: SharedMemory = _SPEC.shared_memory
+_TYPES = {entry.name: entry for entry in _SPEC.types.elements}
+_MODES = {mode.name: mode for mode in _MEMORY.swizzles}
+#: Every type with every majorness that instructions read it with.
+_READABLE = [(name, entry.majorness) for entry in _MEMORY.majorness for name in map(str, entry.of[0]["atype"])]
+
+
+def _random(element: ElementType, shape: tuple[int, ...], seed: int = 0) -> Any:
+    """A matrix whose elements are any bits, NaNs included."""
+    bits = np.random.default_rng(seed).integers(0, 1 << element.bits, shape, np.uint64)
+    return elements.typed(bits.astype(elements.bits_dtype(element)), element)
+
+
+def _same(one: Any, other: Any, element: ElementType) -> None:
+    assert one.dtype == other.dtype
+    np.testing.assert_array_equal(elements.codes(np.ascontiguousarray(one), element), elements.codes(np.ascontiguousarray(other), element))
+
+
+def _layout_formula(majorness: str, swizzle: str) -> Any:
+    return formula.parse(next(e.offset for e in _MEMORY.layouts if e.majorness == majorness and swizzle in e.swizzles))
+
+
+def _brute(layout: SharedLayout, x: int, k: int) -> int:
+    """The address of one element by the formulas of the spec."""
+    span = _MODES[layout.swizzle].bytes
+    known: dict[str, Any] = {"x": x, "k": k, "bits": layout.element.bits, "lbo": layout.lbo, "sbo": layout.sbo, "span": span}
+    address = layout.start + int(formula.evaluate(_layout_formula(layout.majorness, layout.swizzle), known))  # type: ignore[arg-type]
+    known = {"address": address, "base_offset": layout.base_offset, "span": span}
+    return int(formula.evaluate(formula.parse(_MEMORY.swizzle_formula), known))  # type: ignore[arg-type]
+
+
+@st.composite
+def _layouts(draw: st.DrawFn) -> SharedLayout:
+    """Small layouts of every type, majorness, swizzle and start, some with padding."""
+    name, majorness = draw(st.sampled_from(_READABLE))
+    mode = draw(st.sampled_from(_MEMORY.swizzles))
+    panels, groups = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    inner, outer = panels * mode.bytes * 8 // _TYPES[name].bits, groups * 8
+    x, k = (outer, inner) if majorness == "K" else (inner, outer)
+    dense = SharedLayout(name, majorness, mode.name, x, k)
+    strides: dict[str, Any] = {}
+    if padding := draw(st.sampled_from([0, 16, 32, 128, 1024])):
+        stride = draw(st.sampled_from(["lbo", "sbo"]))
+        strides[stride] = getattr(dense, stride) + padding
+    start = draw(st.integers(0, 20)) * mode.bytes
+    shift = draw(st.sampled_from([0, base_offset(mode.name, start), 3]))
+    return SharedLayout(name, majorness, mode.name, x, k, start=start, base_offset=shift, **strides)
+
+
+# --- the formula language over arrays ----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=9), st.integers(0, 200), st.integers(1, 9))
+def test_formulas_over_arrays_are_pointwise(a: list[int], b: int, c: int) -> None:
+    """Comparisons count as 0 and 1, in sums as well; arrays broadcast."""
+    tree = formula.parse("(a + b) // c % 7 << 1 ^ (a < b) + (a != 3) + (1 < a <= c) - (not a) | (a and b or c)")
+    column = np.array(a)[:, np.newaxis]
+    values = formula.evaluate(tree, {"a": column, "b": np.array([b, b + 1]), "c": c})
+    assert values.tolist() == [[formula.evaluate(tree, {"a": x, "b": y, "c": c}) for y in (b, b + 1)] for x in a]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["1 // a", "a % (a - 1)", "1 << (a + 63)", "1 >> (a - 2)"])
+def test_formulas_over_arrays_check_their_domain(text: str) -> None:
+    with pytest.raises(formula.FormulaError, match=r"division by zero|shift outside"):
+        formula.evaluate(formula.parse(text), {"a": np.array([[0, 1], [2, 3]])})
+
+
+# --- images -----------------------------------------------------------------------------------------------------------------
+
+
+@given(_layouts(), st.data())
+def test_addresses_are_those_of_the_formulas(layout: SharedLayout, data: st.DataObject) -> None:
+    x, k = data.draw(st.integers(0, layout.x - 1)), data.draw(st.integers(0, layout.k - 1))
+    assert layout.address(x, k) == _brute(layout, x, k)
+    assert layout.address(np.array([x, 0], np.uint8), np.array([k, 0], np.uint16)).tolist() == [_brute(layout, x, k), _brute(layout, 0, 0)]
+
+
+@given(_layouts())
+def test_no_two_elements_share_a_place(layout: SharedLayout) -> None:
+    addresses = layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k))
+    _, counts = np.unique(addresses, return_counts=True)
+    assert set(counts) == {max(1, 8 // layout.element.bits)}
+    assert addresses.min() >= layout.start
+    assert addresses.max() < layout.start + layout.size
+
+
+@given(_layouts(), st.integers(0, 99))
+def test_images_hold_every_element_at_its_address(layout: SharedLayout, seed: int) -> None:
+    element = layout.element
+    matrix = _random(element, (2, layout.x, layout.k), seed)
+    image = layout.store(matrix)
+    assert image.shape == (2, layout.size)
+    assert image.dtype == np.uint8
+    _same(layout.load(image), matrix, element)
+
+    codes = elements.codes(matrix, element)
+    addresses = layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)) - layout.start
+    expected = np.zeros_like(image)
+    if element.bits < 8:
+        along = np.arange(layout.k) if layout.majorness == "K" else np.arange(layout.x)[:, np.newaxis]
+        for batch in range(2):
+            shifted = codes[batch] << (along * element.bits % 8).astype(np.uint8)
+            np.bitwise_or.at(expected[batch], addresses, shifted)
+    else:
+        for byte in range(element.bits // 8):
+            expected[:, addresses + byte] = codes >> 8 * byte & 0xFF
+    np.testing.assert_array_equal(image, expected)
+
+
+def test_matrices_may_have_any_strides_and_raw_bits() -> None:
+    layout = SharedLayout("bf16", "MN", "64B", 64, 16)
+    matrix = _random(layout.element, (16, 128)).T[::2]
+    image = layout.store(matrix)
+    np.testing.assert_array_equal(image, layout.store(np.ascontiguousarray(matrix)))
+    np.testing.assert_array_equal(image, layout.store(matrix.view(np.uint16)))
+
+
+def test_tensors_become_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    layout = SharedLayout("bf16", "MN", "128B", 64, 16)
+    matrix = torch.arange(64 * 16).reshape(64, 16).to(torch.bfloat16)
+    image = layout.store(matrix)
+    assert image.dtype == torch.uint8
+    np.testing.assert_array_equal(image.numpy(), layout.store(elements.as_array(matrix)))
+    back = layout.load(image)
+    assert back.dtype == torch.bfloat16
+    assert torch.equal(back, matrix)
+
+
+def test_a_spec_without_shared_memory_says_so(root: Path) -> None:
+    toy = pipeline.read(root / "tests" / "toy").database
+    with pytest.raises(ValueError, match="says nothing of shared memory"):
+        SharedLayout("f16", "K", "128B", 64, 64, database=toy)
+
+
+def test_dense_images_are_what_tma_boxes_write() -> None:
+    """Each box: ``outer`` lines of ``inner`` elements, one after the other, swizzled by absolute addresses."""
+    for (name, majorness), mode in itertools.product(_READABLE, _MEMORY.swizzles):
+        element = _TYPES[name]
+        inner = 2 * mode.bytes * 8 // element.bits
+        layout = SharedLayout(name, majorness, mode.name, *((24, inner) if majorness == "K" else (inner, 24)), start=1024)
+        box = layout.tma
+        assert box == (mode.tma, inner // 2, 24, 2)
+        lines = np.arange(box.boxes * box.outer)
+        offsets = (lines[:, np.newaxis] * mode.bytes + np.arange(0, mode.bytes, 16)).reshape(box.boxes, box.outer, -1)
+        units = offsets ^ (offsets // 128 % (mode.bytes // 16) * 16)  # the start is a multiple of every pattern
+        step = 128 // element.bits
+        line, position = np.arange(24)[:, np.newaxis], np.arange(0, inner, step)
+        addresses = layout.address(*((line, position) if majorness == "K" else (position, line)))
+        np.testing.assert_array_equal(addresses - 1024, np.concatenate(list(units), axis=1))
+
+
+def test_padding_between_groups_makes_smaller_boxes() -> None:
+    padded = SharedLayout("f16", "K", "128B", 24, 128, sbo=2048)
+    assert padded.tma == ("CU_TENSOR_MAP_SWIZZLE_128B", 64, 8, 6)
+    assert padded.lbo == 3 * 2048
+    with pytest.raises(ValueError, match="TMA swizzles by absolute addresses: with base_offset = 1"):
+        _ = SharedLayout("f16", "K", "128B", 8, 64, start=128, base_offset=1).tma
+
+
+def test_the_worked_examples_of_the_manual() -> None:
+    """Figures 166 to 170: the exact layouts, with the strides that the figures give, and their encodings."""
+    assert len(_MEMORY.examples) == 5
+    for example in _MEMORY.examples:
+        element = _TYPES[example.type]
+        sizes, strides = (
+            [list(map(int, mode.split(","))) for mode in re.findall(r"\(([\d,]+)\)", half)] for half in example.cute.split(":")
+        )
+        along_x, along_k = (
+            [sum(a * b for a, b in zip(digits[::-1], stride, strict=True)) for digits in itertools.product(*map(range, size[::-1]))]
+            for size, stride in zip(sizes, strides, strict=True)
+        )
+        if not example.lbo:  # the figure gives several elements one address beyond the span (erratum "figure-167")
+            along_k = along_k[: _MODES[example.swizzle].bytes * 8 // element.bits]
+        given: dict[str, Any] = {"sbo": example.sbo * element.bits // 8} | ({"lbo": example.lbo * element.bits // 8} if example.lbo else {})
+        layout = SharedLayout(element, example.majorness, example.swizzle, len(along_x), len(along_k), **given)
+        mode = _MODES[example.swizzle]
+        linear = (np.array(along_x)[:, np.newaxis] + np.array(along_k)) * element.bits // 8
+        expected = linear ^ (linear // 128 % (mode.bytes // 16) * 16)
+        np.testing.assert_array_equal(layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)), expected, example.name)
+        descriptor = layout.descriptor().encode()
+        assert descriptor >> 32 & 0x3FFF == example.sbo_encoding
+        assert not example.lbo or descriptor >> 16 & 0x3FFF == example.lbo_encoding
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------------------
+
+
+@given(_layouts(), st.data())
+def test_descriptors_of_sub_tiles_read_the_sub_tile(layout: SharedLayout, data: st.DataObject) -> None:
+    """Whatever has a descriptor is read through its 64 bits as it was stored; the whole matrix and whole panels always have one."""
+    matrix = _random(layout.element, (layout.x, layout.k), 7)
+    image = layout.store(matrix)
+    step = 128 // layout.element.bits
+    steps = (8, step) if layout.majorness == "K" else (step, 8)
+    x, k = data.draw(st.integers(0, layout.x // steps[0] - 1)) * steps[0], data.draw(st.integers(0, layout.k // steps[1] - 1)) * steps[1]
+    rows, depth = data.draw(st.integers(1, layout.x - x)), data.draw(st.integers(1, layout.k - k))
+    inner, extent = (k, depth) if layout.majorness == "K" else (x, rows)
+    if (
+        inner % layout.panel and inner % layout.panel + extent > layout.panel
+    ):  # it leaves a panel into which it does not lead from its start
+        with pytest.raises(ValueError, match="has no descriptor"):
+            layout.descriptor(x, k, rows, depth)
+        x, k, rows, depth = 0, 0, layout.x, layout.k
+    descriptor = layout.descriptor(x, k, rows, depth)
+    held = read_operand(descriptor.encode(), image, layout.element, rows, depth, layout.majorness, layout.start)
+    _same(held, matrix[x : x + rows, k : k + depth], layout.element)
+
+
+def test_every_step_of_every_instruction_shape_is_read_back() -> None:
+    """32 bytes of depth for K-major, 16 columns for MN-major; the rows start at any group."""
+    for (name, majorness), mode in itertools.product(_READABLE, _MEMORY.swizzles):
+        element = _TYPES[name]
+        depth = 256 // element.bits if majorness == "K" else 16
+        panel = mode.bytes * 8 // element.bits
+        layout = SharedLayout(name, majorness, mode.name, *((72, max(panel * 2, depth * 2)) if majorness == "K" else (128, 48)))
+        matrix = _random(element, (layout.x, layout.k))
+        image = layout.store(matrix)
+        x = 8 if majorness == "K" else 64 if mode.bytes <= 128 else 0
+        for step, descriptor in enumerate(layout.steps(depth, x=x, x_extent=64)):
+            held = read_operand(descriptor, image, name, 64, depth, majorness)
+            _same(held, matrix[x : x + 64, step * depth :][:, :depth], element)
+
+
+def test_steps_inside_an_atom_and_from_panel_to_panel() -> None:
+    layout = SharedLayout("f16", "K", "128B", 64, 128, start=2048)
+    assert [step.start_address for step in layout.steps(16)] == [2048 + at for at in (0, 32, 64, 96, 8192, 8224, 8256, 8288)]
+    first, second = layout.steps(16)[:2]
+    assert first.advance(32) == second
+    assert second.encode() - first.encode() == 32 >> 4
+
+
+def test_a_start_in_the_middle_of_a_group_is_read_back() -> None:
+    """Rows are equally far apart in a dense image, so that a sub-tile may start at any of them."""
+    layout = SharedLayout("f16", "K", "128B", 32, 64)
+    matrix = _random(layout.element, (32, 64))
+    held = read_operand(layout.descriptor(3, 16, 16, 16), layout.store(matrix), "f16", 16, 16, "K")
+    _same(held, matrix[3:19, 16:32], layout.element)
+    with pytest.raises(ValueError, match=r"16 x 16 at \(3, 16\) has no descriptor: counted from its start, its element \(5, 0\)"):
+        SharedLayout("f16", "K", "128B", 32, 64, sbo=2048).descriptor(3, 16, 16, 16)
+
+
+@given(
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 7),
+    st.sampled_from(sorted(_MODES)),
+    st.integers(0, 3),
+)
+def test_descriptors_survive_encoding(start: int, lbo: int, sbo: int, shift: int, swizzle: str, reserved: int) -> None:
+    descriptor = Descriptor(
+        start_address=start * 16, leading_byte_offset=lbo * 16, stride_byte_offset=sbo * 16, base_offset=shift, swizzle=swizzle
+    )
+    encoded = descriptor.encode()
+    assert encoded == start | lbo << 16 | sbo << 32 | shift << 49 | _MODES[swizzle].encoding << 62
+    assert Descriptor.decode(np.uint64(encoded | reserved << 14)) == descriptor
+
+
+def test_base_offsets() -> None:
+    assert [base_offset("128B", 128 * row) for row in (0, 1, 7, 8, 9)] == [0, 1, 7, 0, 1]
+    assert [base_offset("64B", 128 * row) for row in (0, 1, 4, 5)] == [0, 1, 0, 5]
+    assert base_offset("none", 208) == 0
+
+
+def test_a_pattern_that_starts_with_the_image_moves_with_it() -> None:
+    matrix = _random(_TYPES["f16"], (32, 64))
+    plain = SharedLayout("f16", "K", "128B", 32, 64).store(matrix)
+    moved = SharedLayout("f16", "K", "128B", 32, 64, start=128 * 3, base_offset=base_offset("128B", 128 * 3))
+    np.testing.assert_array_equal(moved.store(matrix), plain)
+    _same(read_operand(moved.descriptor(), plain, "f16", 32, 64, "K", 384), matrix, _TYPES["f16"])
+    tma = SharedLayout("f16", "K", "128B", 32, 64, start=128 * 3).store(matrix)
+    assert not np.array_equal(tma, plain)
+
+
+def test_operands_are_read_at_any_place_of_a_larger_memory() -> None:
+    a, b = SharedLayout("e4m3", "K", "128B", 64, 128, start=1024), SharedLayout("e5m2", "K", "64B", 16, 64, start=1024 + 64 * 128)
+    memory = np.full(a.size + b.size + 20, 0xFF, np.uint8)
+    matrices = _random(a.element, (64, 128)), _random(b.element, (16, 64))
+    for layout, matrix in zip((a, b), matrices, strict=True):
+        memory[layout.start - 1024 :][: layout.size] = layout.store(matrix)
+    for layout, matrix in zip((a, b), matrices, strict=True):
+        _same(read_operand(layout.descriptor(), memory, layout.element, layout.x, layout.k, "K", 1024), matrix, layout.element)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"element": "u8", "majorness": "MN"}, "u8 cannot be read MN-major from shared memory; f16, bf16 can"),
+        ({"element": "f64"}, "f64 cannot be read K-major"),
+        ({"element": "f17"}, "f17 cannot be read"),
+        ({"majorness": "N"}, "unknown majorness 'N'; known for swizzle '128B': K, MN"),
+        ({"swizzle": "256B"}, "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
+        ({"x": 12}, "x = 12 must be a multiple of 8"),
+        ({"k": 96}, r"k = 96 must be a multiple of 64: swizzle 128B has panels of 128 bytes; swizzles that take 96: none, 32B, 64B"),
+        ({"x": 0}, "x = 0: an extent is at least 1"),
+        ({"k": -64}, "k = -64: an extent is at least 1"),
+        ({"start": 64}, "start = 64 must be a multiple of 128 bytes"),
+        ({"start": -128}, "start = -128 must be a multiple of 128 bytes, 0 or more"),
+        ({"lbo": 2056}, "leading_byte_offset = 2056 has no encoding in a descriptor; allowed: multiples of 16 from 0 to 262128"),
+        ({"sbo": 1 << 18}, "stride_byte_offset = 262144 has no encoding"),
+        ({"lbo": 1024}, r"lbo = 1024, sbo = 1024: elements \(.*\) and \(.*\) would lie at one address"),
+        ({"sbo": 0}, r"sbo = 0: elements .* would lie at one address; without lbo and sbo the layout is dense"),
+        ({"base_offset": 8}, r"base_offset = 8 has no encoding in a descriptor; allowed: 0\.\.7"),
+    ],
+)
+def test_layouts_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
+    usual: dict[str, Any] = {"element": "f16", "majorness": "K", "swizzle": "128B", "x": 16, "k": 128}
+    with pytest.raises(ValueError, match=message):
+        SharedLayout(**usual | arguments)
+
+
+def test_matrices_and_images_that_do_not_fit() -> None:
+    layout = SharedLayout("f16", "K", "128B", 16, 64)
+    with pytest.raises(ValueError, match=r"shape \(64, 16\); this layout takes \(\.\.\., 16, 64\)"):
+        layout.store(np.zeros((64, 16), np.float16))
+    with pytest.raises(ValueError, match=r"dtype float32; f16 takes float16, or uint16 for raw bits"):
+        layout.store(np.zeros((16, 64), np.float32))
+    with pytest.raises(ValueError, match="must be a NumPy array"):
+        layout.store([[0.0] * 64] * 16)
+    with pytest.raises(ValueError, match=r"shape \(2047,\); this layout takes \(\.\.\., 2048\)"):
+        layout.load(np.zeros(2047, np.uint8))
+    with pytest.raises(ValueError, match=r"array of uint8, not float16"):
+        layout.load(np.zeros(1024, np.float16))
+    with pytest.raises(ValueError, match=r"not contiguous; pass a copy"):
+        layout.load(np.zeros(4096, np.uint8)[::2])
+    assert layout.store(np.zeros((0, 16, 64), np.float16)).shape == (0, 2048)
+
+
+def test_positions_outside() -> None:
+    layout = SharedLayout("f16", "K", "128B", 16, 64)
+    with pytest.raises(ValueError, match=r"x = 16 is out of range: 0\.\.15"):
+        layout.address(16, 0)
+    with pytest.raises(ValueError, match=r"k reaches from -1 to 3; allowed: 0\.\.63"):
+        layout.address(0, np.array([3, -1]))
+    with pytest.raises(ValueError, match="k has dtype float64; positions are integers"):
+        layout.address(0, np.array([1.0]))
+    with pytest.raises(TypeError, match="x must be an integer or an array of integers, not str"):
+        layout.address("1", 0)
+
+
+def test_sub_tiles_without_a_descriptor() -> None:
+    layout = SharedLayout("f16", "K", "128B", 64, 128)
+    with pytest.raises(ValueError, match=r"64 x 112 at \(0, 16\) has no descriptor.* panels are 64 elements wide along k"):
+        layout.descriptor(0, 16)
+    with pytest.raises(ValueError, match=r"start_address = 2 has no encoding"):
+        layout.descriptor(0, 1, 64, 16)
+    with pytest.raises(ValueError, match=r"64 x 16 at \(8, 0\) does not lie in the matrix of 64 x 128"):
+        layout.descriptor(8, 0, 64, 16)
+    with pytest.raises(ValueError, match=r"k = 128 is out of range"):
+        layout.descriptor(0, 128)
+    with pytest.raises(ValueError, match=r"k = 128 is not a multiple of k_extent = 48"):
+        layout.steps(48)
+    with pytest.raises(ValueError, match=r"start_address = 262144 has no encoding"):
+        SharedLayout("f16", "K", "128B", 64, 64, start=1 << 18).descriptor()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("start_address", 24, "start_address = 24 has no encoding in a descriptor; allowed: multiples of 16 from 0 to 262128"),
+        ("stride_byte_offset", -16, "stride_byte_offset = -16"),
+        ("leading_byte_offset", 1 << 18, "leading_byte_offset = 262144"),
+        ("base_offset", 8, r"base_offset = 8 has no encoding in a descriptor; allowed: 0\.\.7"),
+        ("swizzle", "16B", "unknown swizzle '16B'"),
+    ],
+)
+def test_fields_without_an_encoding(field: str, value: Any, message: str) -> None:
+    descriptor = msgspec.structs.replace(Descriptor(start_address=0, leading_byte_offset=0, stride_byte_offset=0), **{field: value})
+    with pytest.raises(ValueError, match=message):
+        descriptor.encode()
+    with pytest.raises(ValueError, match=message):
+        read_operand(descriptor, np.zeros(64, np.uint8), "f16", 8, 8, "K")
+
+
+def test_reads_that_leave_the_memory() -> None:
+    layout = SharedLayout("f16", "K", "none", 8, 16, start=64)
+    image = layout.store(np.zeros((8, 16), np.float16))
+    assert not read_operand(layout.descriptor(), image, "f16", 8, 16, "K", 64).any()
+    for start, size in ((80, 256), (48, 256), (64, 255)):
+        with pytest.raises(ValueError, match=rf"reads address \d+ for a K-major f16 matrix of 8 x 16; the memory holds {start}\.\."):
+            read_operand(layout.descriptor(), image[:size], "f16", 8, 16, "K", start)
+    with pytest.raises(ValueError, match="reads address"):
+        read_operand(layout.descriptor(), image[:0], "f16", 8, 16, "K", 64)
+    with pytest.raises(ValueError, match=r"memory_start = 8 must be a multiple of 16"):
+        read_operand(layout.descriptor(), image, "f16", 8, 16, "K", 8)
+    with pytest.raises(ValueError, match="is no 64-bit number"):
+        read_operand(1 << 64, image, "f16", 8, 16, "K")
+    with pytest.raises(ValueError, match="s8 cannot be read MN-major"):
+        read_operand(layout.descriptor(), image, "s8", 8, 16, "MN", 64)
+    with pytest.raises(ValueError, match="unknown majorness 'k'"):
+        read_operand(layout.descriptor(), image, "f16", 8, 16, "k", 64)
+    with pytest.raises(ValueError, match="memory must be an array of uint8"):
+        read_operand(layout.descriptor(), image.view(np.uint16), "f16", 8, 16, "K", 64)
+
+
+# --- bank conflicts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "width", "wavefronts"),
+    [(4, 4, 1), (0, 4, 1), (8, 4, 2), (128, 4, 32), (132, 4, 1), (8, 8, 2), (16, 8, 4), (256, 8, 32), (16, 16, 4), (0, 16, 4), (32, 16, 8)],
+)
+def test_known_conflicts(step: int, width: int, wavefronts: int) -> None:
+    """Lane after lane ``step`` bytes further."""
+    found = bank_conflicts(np.arange(32) * step, width)
+    assert found.wavefronts == wavefronts
+    assert found.least == width // 4
+
+
+@given(st.lists(st.integers(0, 63), min_size=32, max_size=32), st.sampled_from([4, 8, 16]))
+@settings(max_examples=60)
+def test_conflicts_by_counting(places: list[int], width: int) -> None:
+    found = bank_conflicts(np.array([[place * width for place in places]] * 2), width)
+    lanes = 128 // width
+    wavefronts = 0
+    for part in range(32 // lanes):
+        asked: dict[int, set[int]] = {bank: set() for bank in range(32)}
+        for place, word in itertools.product(places[part * lanes : (part + 1) * lanes], range(width // 4)):
+            asked[(place * width // 4 + word) % 32].add(place * width // 4 + word)
+        wavefronts += max(map(len, asked.values()))
+        assert found.words[0, part].tolist() == [len(asked[bank]) for bank in range(32)]
+    assert found.wavefronts.tolist() == [wavefronts] * 2
+
+
+def test_the_swizzle_takes_the_conflicts_out_of_columns() -> None:
+    """Eight rows of 128 bytes, 16 bytes of each, as ``ldmatrix`` reads them: 8-fold in row-major order, none with the swizzle."""
+    row, column = np.arange(32) % 8, np.arange(32) // 8
+    plain = bank_conflicts(row * 128 + column * 16, 16)
+    assert plain.wavefronts == 8 * plain.least == 32
+    assert plain.words.max() == 8
+    for swizzle in _MODES:
+        layout = SharedLayout("f16", "K", swizzle, 8, 64)
+        found = bank_conflicts(layout.address(row, column * 8), 16)
+        assert found.wavefronts == found.least, swizzle
+
+
+def test_accesses_that_cannot_be() -> None:
+    lanes = np.arange(32) * 16
+    with pytest.raises(ValueError, match=r"width = 2; a lane accesses 4, 8, 16 bytes"):
+        bank_conflicts(lanes, 2)
+    with pytest.raises(ValueError, match=r"integers of shape \(\.\.\., 32\), not int64 of shape \(31,\)"):
+        bank_conflicts(lanes[1:])
+    with pytest.raises(ValueError, match=r"integers of shape \(\.\.\., 32\), not float64"):
+        bank_conflicts(lanes.astype(np.float64))
+    with pytest.raises(ValueError, match=r"address 24 of lane 3 is not a multiple of 16"):
+        bank_conflicts(np.where(np.arange(32) == 3, 24, lanes), 16)
+    with pytest.raises(ValueError, match=r"address -16 of lane 0"):
+        bank_conflicts(lanes - 16)
