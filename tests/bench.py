@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 from ptxmma_layouts import mma
 
+import bench_registers
+import bench_sparse
 from ptxmma import paths
 
 _LOOKUP = "import ptxmma; ptxmma.instruction('mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32').operand('a').coords(5, 3)"
@@ -43,6 +45,8 @@ def main() -> None:
     for name, (walls, _) in rounds.items():
         print(f"{name:<58}{statistics.median(walls) * 1e3:>7.0f} ms  {limits.get(name, '')}")
     _numpy()
+    bench_registers.main()
+    bench_sparse.main()
     if shutil.which("nvcc"):
         _includes()
     else:

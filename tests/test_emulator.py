@@ -287,7 +287,7 @@ def test_constants_and_majorness_of_wgmma() -> None:
         memory=memory,
     )  # fmt: skip
     assert (found.matrix == -(a.astype(np.float64) @ b.astype(np.float64))).all()
-    both = {"imm_scale_a": -1, "imm_scale_b": -1, "imm_trans_a": 1, "imm_trans_b": 1}
+    both: dict[str, Any] = {"imm_scale_a": -1, "imm_scale_b": -1, "imm_trans_a": 1, "imm_trans_b": 1}
     again = ptxmma.emulate(ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), memory=memory, **both)
     assert (again.matrix == a.astype(np.float64) @ b.astype(np.float64) + c).all()
 

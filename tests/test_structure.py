@@ -20,10 +20,11 @@ _FLOORS = [
     {"variants"},
     {"layouts", "requirements"},
     {"operands"},
+    {"metadata", "scales"},
     {"instructions"},
     {"elements"},
     {"arithmetic", "interop", "scaling", "shared_memory", "sparse"},
-    {"fragments"},
+    {"registers"},
     {"emulator"},
     {""},  # the package itself: what users import
     {"generator.problems"},

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.instructions import Instruction, Metadata, OperandForm, Scales, UnknownInstruction, instruction, instructions
+from ptxmma.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
+from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
+from ptxmma.scales import Scales
 
 if TYPE_CHECKING:
     from ptxmma import interop, scaling, shared_memory, sparse

@@ -253,7 +253,9 @@ class _Machine:
             raise ValueError(f"{matrix} is a descriptor: pass the image of shared memory that it describes as memory")
         else:
             x, k = (rows, cols) if matrix == "a" else (cols, rows)
-            held = shared_memory.read_operand(given, self._memory, element, x, k, majorness, memory_start=self._memory_start)
+            held = shared_memory.read_operand(
+                given, self._memory, element, x, k, majorness, self._memory_start, database=self.instruction.database
+            )
             held = held if matrix == "a" else held.swapaxes(-1, -2)
         bits = elements.codes(held, element, matrix)
         return elements.numbers(bits & ~bits.dtype.type((1 << self.semantics.truncates) - 1), element).astype(np.float64)

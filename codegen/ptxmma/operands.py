@@ -18,7 +18,7 @@ from ptxmma.model import Database, ElementType, Granularity, Layout, OperandKind
 from ptxmma.variants import SHAPE, Variant
 
 if TYPE_CHECKING:
-    from ptxmma.fragments import Tiling
+    from ptxmma.registers.tiling import Tiling
 
 
 class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -138,7 +138,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             ValueError: another shape or dtype, a code that the type does not have, or an operand without elements.
         """
-        from ptxmma import fragments
+        from ptxmma.registers import fragments
 
         return fragments.pack(self, matrix)
 
@@ -151,7 +151,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             ValueError: another shape, a dtype of another size, or an operand without elements.
         """
-        from ptxmma import fragments
+        from ptxmma.registers import fragments
 
         return fragments.unpack(self, registers)
 
@@ -165,7 +165,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             ValueError: as :meth:`pack`, or sizes that are no multiples without ``pad``.
         """
-        from ptxmma import fragments
+        from ptxmma.registers import fragments
 
         return fragments.pack_tiles(self, matrix, pad=pad)
 
@@ -179,14 +179,14 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
         """
-        from ptxmma import fragments
+        from ptxmma.registers import fragments
 
         return fragments.unpack_tiles(self, registers, shape)
 
     @functools.cached_property
     def tiling(self) -> Tiling:
         """The order of its elements in the registers; worked out once."""
-        from ptxmma import fragments
+        from ptxmma.registers import fragments
 
         return fragments.tiling(self)
 

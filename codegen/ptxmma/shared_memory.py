@@ -546,8 +546,7 @@ def _packed(lines: Array, bits: int) -> Array:
     if bits >= 8:
         return np.ascontiguousarray(lines)
     each = lines.reshape(*lines.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
-    packed: Array = np.bitwise_or.reduce(each, axis=-1)
-    return packed
+    return np.ascontiguousarray(np.bitwise_or.reduce(each, axis=-1))
 
 
 def _unpacked(lines: Array, bits: int) -> Array:

@@ -17,7 +17,7 @@
 
 #include "pack.h"
 
-/** C AND D of m8n8k4, 32 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k4, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b32_load(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = ((lane >> 2) & 3) * computation_stride + (((lane >> 4) << 2) | (lane & 1)) * row_stride + (((lane >> 1) & 1) << 1) * col_stride;
@@ -45,13 +45,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 2 * row_stride + 5 * col_stride, 0, ptxmma_get_b32(registers, 7));
 }
 
-/** C AND D of m8n8k4, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b32_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (8));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 8);
   return PTXMMA_OK;
 }
 
@@ -61,7 +61,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b32_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (8));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 8);
   return PTXMMA_OK;
 }
 
@@ -87,7 +87,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_row_b16_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -97,7 +97,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_row_b16_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -123,7 +123,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_row_b16_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -133,11 +133,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_row_b16_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m8n8k4, 16 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k4, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b16_load(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = ((lane >> 2) & 3) * computation_stride + (((lane >> 4) << 2) | (lane & 3)) * row_stride;
@@ -157,13 +157,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 6 * col_stride, col_stride, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b16_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -173,7 +173,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b16_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -199,7 +199,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_col_b16_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -209,7 +209,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_col_b16_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -235,7 +235,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_col_b16_load(
-        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -245,11 +245,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_col_b16_store(
-        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k8, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k8, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -265,13 +265,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k8, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k8, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -281,7 +281,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -307,7 +307,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -317,7 +317,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -341,7 +341,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -351,11 +351,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k16, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k16, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -371,13 +371,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -387,7 +387,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -417,7 +417,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -427,7 +427,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -453,7 +453,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -463,11 +463,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k8, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k8, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -487,13 +487,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -503,11 +503,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k16, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k16, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -527,13 +527,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -543,11 +543,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k4, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k4, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -567,13 +567,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k4, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -583,7 +583,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -609,7 +609,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -619,7 +619,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -643,7 +643,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -653,7 +653,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -683,7 +683,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -693,7 +693,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -719,7 +719,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -729,7 +729,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -755,7 +755,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -765,7 +765,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -789,7 +789,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -799,11 +799,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k32, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k32, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -819,13 +819,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -835,7 +835,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -865,7 +865,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -875,7 +875,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -901,7 +901,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -911,11 +911,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k32, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k32, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -935,13 +935,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -951,7 +951,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -977,7 +977,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_e2m1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -987,7 +987,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_e2m1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1017,7 +1017,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_e2m1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1027,11 +1027,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_e2m1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k64, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k64, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k64_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1051,13 +1051,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k64_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1067,7 +1067,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1097,7 +1097,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_a_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1107,7 +1107,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_a_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1133,7 +1133,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_b_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1143,11 +1143,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_b_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m8n8k4, 64 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k4, 64 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b64_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1163,13 +1163,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b64_store(
   ptxmma_scatter_b64_r64(matrix, first + col_stride, 0, ptxmma_get_b64(registers, 1));
 }
 
-/** C AND D of m8n8k4, 64 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1179,7 +1179,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1203,7 +1203,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1213,7 +1213,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1237,7 +1237,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1247,11 +1247,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k4, 64 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k4, 64 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b64_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1271,13 +1271,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b64_store(
   ptxmma_scatter_b64_r64(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b64(registers, 3));
 }
 
-/** C AND D of m16n8k4, 64 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1287,7 +1287,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1313,7 +1313,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1323,7 +1323,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1347,7 +1347,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1357,11 +1357,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k8, 64 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k8, 64 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b64_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1381,13 +1381,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b64_store(
   ptxmma_scatter_b64_r64(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b64(registers, 3));
 }
 
-/** C AND D of m16n8k8, 64 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k8, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1397,7 +1397,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1427,7 +1427,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1437,7 +1437,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1463,7 +1463,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1473,11 +1473,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k16, 64 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k16, 64 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b64_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1497,13 +1497,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b64_store(
   ptxmma_scatter_b64_r64(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b64(registers, 3));
 }
 
-/** C AND D of m16n8k16, 64 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k16, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1513,7 +1513,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1551,7 +1551,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (8));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 8);
   return PTXMMA_OK;
 }
 
@@ -1561,7 +1561,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (8));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 8);
   return PTXMMA_OK;
 }
 
@@ -1591,7 +1591,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b64_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -1601,11 +1601,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b64_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m8n8k16, 32 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k16, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k16_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1621,13 +1621,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k16_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + col_stride, 0, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m8n8k16, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1637,7 +1637,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1661,7 +1661,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1671,7 +1671,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1695,7 +1695,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_b_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1705,11 +1705,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_b_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m8n8k32, 32 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k32, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k32_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1725,13 +1725,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k32_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + col_stride, 0, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m8n8k32, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1741,7 +1741,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1765,7 +1765,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_a_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1775,7 +1775,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_a_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1799,7 +1799,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_b_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1809,7 +1809,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_b_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1835,7 +1835,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1845,7 +1845,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1869,7 +1869,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1879,11 +1879,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m8n8k128, 32 bits each: the registers of a thread from memory. */
+/** C and D of m8n8k128, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k128_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -1899,13 +1899,13 @@ PTXMMA_FN void ptxmma_mma_m8n8k128_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + col_stride, 0, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m8n8k128, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m8n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1915,7 +1915,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1939,7 +1939,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_a_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1949,7 +1949,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_a_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1973,7 +1973,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_b_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -1983,11 +1983,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_b_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k128, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k128, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k128_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -2007,13 +2007,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k128_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2023,7 +2023,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2049,7 +2049,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_a_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -2059,7 +2059,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_a_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -2083,7 +2083,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_b_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
@@ -2093,11 +2093,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_b_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (1));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k256, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k256, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k256_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -2117,13 +2117,13 @@ PTXMMA_FN void ptxmma_mma_m16n8k256_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k256, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k256, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2133,7 +2133,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2163,7 +2163,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_a_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2173,7 +2173,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_a_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -2199,7 +2199,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_b_b1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -2209,7 +2209,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_b_b1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 

@@ -27,7 +27,7 @@
 #include "pack.h"
 #include "sparse.h"
 
-/** C AND D of m16n8k16, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k16, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -43,13 +43,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -59,7 +59,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -85,7 +85,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -95,7 +95,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -121,7 +121,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -131,11 +131,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k32, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k32, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -151,13 +151,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -167,7 +167,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -197,7 +197,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -207,7 +207,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -237,7 +237,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -247,11 +247,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k16, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k16, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -271,13 +271,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -287,11 +287,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k32, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k32, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -311,13 +311,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -327,11 +327,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k8, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k8, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k8_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -351,13 +351,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k8_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -367,7 +367,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -393,7 +393,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_a_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -403,7 +403,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_a_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -429,7 +429,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_b_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -439,7 +439,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_b_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -469,7 +469,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -479,7 +479,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -509,7 +509,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -519,11 +519,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k64, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k64, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -543,13 +543,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -559,7 +559,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -589,7 +589,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -599,7 +599,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -629,7 +629,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -639,11 +639,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k64, 16 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k64, 16 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b16_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -659,13 +659,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b16_store(
   ptxmma_scatter_b16_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** C AND D of m16n8k64, 16 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k64, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -675,7 +675,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -705,7 +705,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -715,7 +715,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -745,7 +745,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -755,11 +755,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** C AND D of m16n8k128, 32 bits each: the registers of a thread from memory. */
+/** C and D of m16n8k128, 32 bits each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_sp_m16n8k128_cd_b32_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 1) * col_stride;
@@ -779,13 +779,13 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k128_cd_b32_store(
   ptxmma_scatter_b32_r32(matrix, first + 8 * row_stride + col_stride, 0, ptxmma_get_b32(registers, 3));
 }
 
-/** C AND D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
+/** C and D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_cd_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -795,7 +795,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_cd_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -825,7 +825,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_a_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -835,7 +835,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_a_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -865,7 +865,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_b_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -875,7 +875,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_b_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -901,7 +901,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -911,7 +911,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -937,7 +937,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -947,7 +947,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -973,7 +973,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -983,7 +983,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1009,7 +1009,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b4_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
@@ -1019,7 +1019,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b4_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (2));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 

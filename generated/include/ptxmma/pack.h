@@ -17,10 +17,13 @@
 #include "config.h"
 #include "status.h"
 
+/* Device code keeps small arrays in registers only where loops over them are unrolled. */
+#ifndef PTXMMA_UNROLL
 #ifdef __CUDA_ARCH__
 #define PTXMMA_UNROLL _Pragma("unroll")
 #else
 #define PTXMMA_UNROLL
+#endif
 #endif
 
 /** Stands for all selectors at once: as many tiles of metadata share a register. */

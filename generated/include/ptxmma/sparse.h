@@ -35,6 +35,15 @@
 #error "ptxmma/sparse.h reads matrices as little-endian words"
 #endif
 
+/* Device code keeps small arrays in registers only where loops over them are unrolled. */
+#ifndef PTXMMA_UNROLL
+#ifdef __CUDA_ARCH__
+#define PTXMMA_UNROLL _Pragma("unroll")
+#else
+#define PTXMMA_UNROLL
+#endif
+#endif
+
 /** Where an error is. */
 typedef struct ptxmma_sparse_place {
   size_t row;
@@ -99,6 +108,7 @@ PTXMMA_FN uint64_t ptxmma_sparse_keep(
     const ptxmma_sparse_kind *kind, uint64_t chunk, uint64_t field) {
   const uint64_t unit = (UINT64_C(1) << (1u << kind->unit_shift)) - 1;
   uint64_t values = 0;
+  PTXMMA_UNROLL
   for (uint32_t place = 0; place < kind->kept; place++) {
     const uint64_t kept = (chunk >> ptxmma_sparse_bit(kind, place, field)) & unit;
     values |= kept << (place << kind->unit_shift);

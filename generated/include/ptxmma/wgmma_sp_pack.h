@@ -92,7 +92,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk32_a_b16_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk32_a_b16_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -102,7 +102,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk32_a_b16_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk32_a_b16_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -208,7 +208,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk16_a_b32_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk16_a_b32_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -218,7 +218,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk16_a_b32_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk16_a_b32_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -286,7 +286,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk64_a_b8_load_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk64_a_b8_load(
-        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
@@ -296,7 +296,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk64_a_b8_store_tile(
   if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_sp_m64nNk64_a_b8_store(
-        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * (4));
+        matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ptxmma.instructions import Catalog
 
 #: Outputs by the name that ``ptxmma generate --only`` takes; each names a module of this package.
-EMITTERS = ("database", "c_headers", "cuda", "matrices", "block_scaling", "python_layouts", "cmake", "docs", "readme")
+EMITTERS = ("database", "c_headers", "cuda", "matrices", "block_scaling", "shared_layout", "python_layouts", "cmake", "docs", "readme")
 
 
 class Output(NamedTuple):
@@ -40,6 +40,7 @@ OWNED: dict[str, tuple[str, ...]] = {
     "cuda": ("generated/include/ptxmma",),
     "matrices": ("generated/include/ptxmma",),
     "block_scaling": ("generated/include/ptxmma",),
+    "shared_layout": ("generated/include/ptxmma",),
     "python_layouts": ("generated/python/ptxmma_layouts",),
     "cmake": ("generated/cmake", "generated/pkgconfig"),
     "docs": ("docs/reference",),

@@ -6,7 +6,7 @@ Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma import requirements
@@ -16,7 +16,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
-from ptxmma.model import Container, ElementType, Granularity, SharedMemory, Spec
+from ptxmma.model import Choice, Container, ElementType, Granularity, SharedMemory, Spec
 
 _FOLDER = "docs/reference"
 #: What templates leave where a section is absent.
@@ -111,7 +111,7 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     types = spec.types
     elements = rest.table(
         *rest.dense(
-            ("Type", "Meaning", "Kind", "Bits", "Sign", "Exponent", "Mantissa", "Bias", "Infinity", "NaN", "Source"),
+            ("Type", "Meaning", "Kind", "Bits", "Sign", "Exponent", "Mantissa", "Bias", "Infinity", "NaN", "NumPy", "Source"),
             (
                 (
                     rest.code(one.name),
@@ -124,6 +124,7 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                     str(one.bias or ""),
                     "yes" if one.infinity else "",
                     "yes" if one.nan else "",
+                    rest.code(one.numpy),
                     rest.source(one.source),
                 )
                 for one in types.elements
@@ -287,13 +288,9 @@ def _sparsity(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                 "picture": picture,
                 "fields": rest.table(
                     ("Field", *map(rest.code, group[0].legal)),
-                    [
-                        (
-                            "Keeps columns" if group[0].unit == 1 else f"Keeps groups of {group[0].unit} columns",
-                            *(", ".join(map(str, pictures.kept_units(group[0], field))) for field in group[0].legal),
-                        )
-                    ],
+                    [(f"Keeps {_units(group[0])}", *(_places(group[0].kept_units(field)) for field in group[0].legal))],
                 ),
+                "choices": [_choice(group[0], choice) for choice in spec.choices if choice.units == group[0].units],
             }
             for picture, group in found.items()
         ],
@@ -311,8 +308,51 @@ def _sparsity(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     }
 
 
+def _units(pattern: Granularity) -> str:
+    """What a pattern keeps or drops as a whole."""
+    return "columns" if pattern.unit == 1 else f"groups of {pattern.unit} columns"
+
+
+def _places(places: Iterable[int]) -> str:
+    return ", ".join(map(str, places))
+
+
+def _choice(pattern: Granularity, choice: Choice) -> dict[str, str]:
+    """Which field compression writes for which units that are not zero."""
+    return {
+        "text": rest.text(choice.text),
+        "source": rest.source(choice.source),
+        "fields": rest.table(
+            (f"{_units(pattern).capitalize()} that are not zero", "Field", "Keeps"),
+            (
+                (
+                    _places(unit for unit in range(choice.units) if int(occupied, 2) >> unit & 1) or "none",
+                    rest.code(field),
+                    _places(pattern.kept_units(field)),
+                )
+                for occupied, field in choice.fields.items()
+            ),
+        ),
+    }
+
+
 def _block_scaling(spec: Spec) -> dict[str, Any]:
     return {
+        "formats": rest.table(
+            ("Name", "Format", "Elements", "Scale factors", "Block", "Multiplied where", "Source"),
+            (
+                (
+                    rest.code(one.name),
+                    rest.text(one.title),
+                    rest.code(one.element),
+                    rest.code(one.scale),
+                    str(one.block),
+                    rest.condition(one.of),
+                    rest.source(one.source),
+                )
+                for one in spec.block_formats
+            ),
+        ),
         "combinations": rest.table(
             ("Kind", "Scale vector", "Scale types", "Scale factors along K", "Source"),
             (
@@ -418,7 +458,7 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
     widths = _widths(spec)
     return {
         "modes": rest.table(
-            ("Mode", "Encoding", "Swizzled together", "Pattern", "CuTe", "MN-major atom", "K-major atom", "Source"),
+            ("Mode", "Encoding", "Swizzled together", "Pattern", "CuTe", "Tensor map (TMA)", "MN-major atom", "K-major atom", "Source"),
             (
                 (
                     rest.text(one.title),
@@ -426,6 +466,7 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
                     f"{one.bytes} bytes",
                     f"{one.pattern} bytes",
                     rest.code(one.cute),
+                    rest.code(one.tma),
                     _size(one.atom_mn),
                     _size(one.atom_k),
                     rest.source(one.source),
@@ -442,6 +483,7 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
             ),
         ),
         "formula": to_latex(memory.swizzle_formula),
+        "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
             {"title": f"{rest.text(one.title)}, {major}-major", "picture": gallery.atom(memory, one, major)}
             for one in memory.swizzles

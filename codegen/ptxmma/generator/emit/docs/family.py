@@ -86,6 +86,7 @@ def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, form
         "block_scaling": bool(spec.block_scaling) and any(kind.kind == "scale-data" for kind in entry.operand_kinds.values()),
         "descriptors": spec.shared_memory is not None and any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()),
         "semantics": _semantics(entry),
+        "accumulation": _accumulation(entry),
         "uniform": statements(entry.uniform),
         "undefined": statements(entry.undefined),
         "notes": statements(entry.notes),
@@ -645,6 +646,24 @@ def _semantics(entry: InstructionSet) -> str:
         for one in entry.semantics
     )
     return rest.table(*rest.dense(header, cells))
+
+
+def _accumulation(entry: InstructionSet) -> str:
+    """The chips that were seen to keep fewer bits than the manual promises."""
+    return rest.table(
+        ("Chip", "Where", "Fraction bits kept", "In words", "Source"),
+        (
+            (
+                rest.text(seen.chip),
+                rest.condition(one.when) or "always",
+                str(seen.fraction_bits),
+                rest.text(seen.text),
+                rest.source(seen.source),
+            )
+            for one in entry.semantics
+            for seen in one.observed
+        ),
+    )
 
 
 def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:

@@ -440,15 +440,6 @@ _EXAMPLE, _CHUNKS = 16, 4
 _STRONG = 2
 
 
-def kept_units(pattern: Granularity, field: str) -> list[int]:
-    """The places, counted in units of the chunk, that a metadata field keeps."""
-    value = int(field, 2)
-    if pattern.indices == 1:  # too wide to be a place: the legal values stand for the places in their order
-        return [pattern.legal.index(field)]
-    mask = (1 << pattern.index_bits) - 1
-    return [value >> pattern.index_bits * index & mask for index in range(pattern.indices)]
-
-
 def storage(pattern: Granularity) -> str:
     """An example of sparse storage: a row of the full matrix, the packed row, and the metadata that tells one from the other."""
     values = [field for field in pattern.legal if not pattern.ordered or field in pattern.ordered]
@@ -457,7 +448,7 @@ def storage(pattern: Granularity) -> str:
     width = pattern.index_bits * pattern.indices
     full, packed, fields = [], [], []
     for index, field in enumerate(chosen):
-        units = kept_units(pattern, field)
+        units = pattern.kept_units(field)
         first = index * pattern.chunk
         full += [(f"x{first + place}", index) if place // pattern.unit in units else ("0", BLANK) for place in range(pattern.chunk)]
         packed += [(f"x{first + unit * pattern.unit + part}", index) for unit in units for part in range(pattern.unit)]

@@ -12,6 +12,8 @@ from ptxmma.instructions import Catalog
 from ptxmma.operands import Operand
 
 _FOLDER = "generated/include/ptxmma"
+#: Bytes that a thread loads at once.
+_VECTOR = 16
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
@@ -19,8 +21,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     spec = catalog.database.spec
 
     def file(path: str, template: str, source: str, **values: Any) -> Output:
+        top = banner("//", catalog, [source])
         text = render(f"{template}.jinja", spec=spec, c=c_text, **values)
-        return Output(f"{_FOLDER}/{path}", banner("//", catalog, [source]) + text)
+        return Output(f"{_FOLDER}/{path}", top + text)
 
     yield file("status.h", "c/status.h", "spec/spec.yaml")
     operands = _operands(catalog)
@@ -30,6 +33,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         most_kept = max(int(kind.constants["kept"]) for kind in kinds)
         most_units = max(int(kind.constants["units"]) for kind in kinds)
         yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_kept=most_kept, most_units=most_units)
+
+        yield file("cuda/sparse.cuh", "cuda/sparse.cuh", "spec/sparsity.yaml", **_cuda(catalog, operands, kinds))
 
     held = {packing.element(operand): None for operand in operands if _is_fragment(operand)}
     elements = sorted(held)
@@ -51,6 +56,49 @@ def emit(catalog: Catalog) -> Iterator[Output]:
                 metadata=[packing.metadata(spec, layout) for layout in layouts.values()],
                 follows_n=any(fragment.follows_n for fragment in fragments),
             )
+
+
+def _cuda(catalog: Catalog, operands: list[Operand], kinds: list[sparse.Kind]) -> dict[str, Any]:
+    """What ``cuda/sparse.cuh`` has: the kinds with the width of their elements in registers, and the metadata layouts."""
+    widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
+    patterns = {
+        instruction.metadata.layout.name: instruction.metadata.granularity for instruction in catalog.all() if instruction.sparse
+    }
+    spec = catalog.database.spec
+    layouts = {name: packing.metadata(spec, catalog.database.layout[name]) for name in patterns}
+    shown = [
+        {
+            "name": c_text.identifier(name),
+            "bits": found.layout.bits,
+            "rows": found.rows,
+            "chunks": found.chunks,
+            "chunk_elements": patterns[name].chunk,
+            "selectors": found.selectors,
+            "threads": found.threads,
+            "run": found.run,
+        }
+        for name, found in layouts.items()
+    ]
+    described = [
+        kind._asdict() | {"struct": f"kind_{kind.name.removeprefix('ptxmma_sparse_')}", "register_bits": widths[kind.pattern, kind.element]}
+        for kind in kinds
+    ]
+    example = next(
+        (
+            kind["struct"]
+            for kind in described
+            for layout in shown[:1]
+            if (kind["register_bits"], kind["chunk"]) == (layout["bits"], layout["chunk_elements"])
+        ),
+        "",
+    )
+    return {
+        "kinds": described,
+        "layouts": shown,
+        "families": [c_text.identifier(name) for name in dict.fromkeys(found.layout.family for found in layouts.values())],
+        "example_kind": example,
+        "vector": _VECTOR,
+    }
 
 
 def _is_fragment(operand: Operand) -> bool:

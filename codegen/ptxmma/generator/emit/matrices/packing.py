@@ -91,6 +91,7 @@ class Metadata(NamedTuple):
         first: byte of the metadata from which the thread's bytes are counted.
         bytes: ``(place, shift)`` of each byte of the thread's register.
         selector: for which selector the thread holds metadata.
+        layout: the layout.
     """
 
     stem: str
@@ -102,6 +103,13 @@ class Metadata(NamedTuple):
     first: str
     bytes: list[tuple[str, int]]
     selector: str
+    layout: Layout
+
+    @property
+    def run(self) -> int:
+        """Neighbouring chunks of a row that lie in neighbouring fields."""
+        targets = self.layout.map.bits["chunk"]
+        return 1 << next((bit for bit, target in enumerate(targets) if target != ("field", bit)), len(targets))
 
 
 def element(operand: Operand) -> Element:
@@ -142,7 +150,7 @@ def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Ele
     cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
     if follows_n and (top.name != "i" or "n" in formula.names(formula.parse(entry.rows))):
         raise ValueError(f"{layout.name}: the registers of the last columns are not the last registers")
-    text = f"{' and '.join(layout.operands).upper()} of {layout.shape}, {held.held} bits each"
+    text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {held.held} bits each"
     if held.memory != held.held:
         text += f", {operand.element_type} of {held.memory} bits in memory"
     return Fragment(
@@ -226,7 +234,7 @@ def metadata(spec: Spec, layout: Layout) -> Metadata:
     selector = _bits(back, "selector", "lane") or "0"
     text = f"{layout.shape}, {layout.bits}-bit elements"
     stem = f"ptxmma_{c_text.identifier(layout.name)}"
-    return Metadata(stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector)
+    return Metadata(stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector, layout)
 
 
 def _metadata_times(rows: str) -> str:

@@ -15,11 +15,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ptxmma import elements, fragments, layouts
+from ptxmma import elements, layouts
 from ptxmma.elements import Array
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Catalog, Metadata, Scales, catalog, instruction
+from ptxmma.instructions import Catalog, catalog, instruction
+from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
+from ptxmma.registers import tiling
+from ptxmma.registers.metadata import Problem
+from ptxmma.scales import Scales
 
 _DATABASE = catalog()
 _F16 = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -159,7 +163,7 @@ def test_panels_of_wide_matrices_join(monkeypatch: pytest.MonkeyPatch) -> None:
         matrix = _random(operand, (2, *_tile(operand, 2, 7)))
         at_once = operand.pack_tiles(matrix)
         with monkeypatch.context() as patch:
-            patch.setattr(fragments, "_PANEL", 3 * operand.tiling.order.size)
+            patch.setattr(tiling, "_PANEL", 3 * operand.tiling.order.size)
             assert np.array_equal(_bits(operand.pack_tiles(matrix)), _bits(at_once))
             assert np.array_equal(_bits(operand.unpack_tiles(at_once)), _bits(matrix))
 
@@ -343,8 +347,8 @@ def test_problems_are_named_and_placed() -> None:
     registers[:, 0::4] = 0xFFFFFFFF  # threads of selector 0: not looked at
     found = _ORDERED.metadata.problems(registers, 2)
     assert found == [
-        fragments.Problem((1,), 4 * 3 + 2, 4, 3, 1, 0b1010, "equal indices"),
-        fragments.Problem((1,), 4 * 1 + 2, 16 + 8, 9, 2, 0b0001, "out of order"),
+        Problem((1,), 4 * 3 + 2, 4, 3, 1, 0b1010, "equal indices"),
+        Problem((1,), 4 * 1 + 2, 16 + 8, 9, 2, 0b0001, "out of order"),
     ]
     assert _SPARSE.metadata.problems(registers, 2) == found[:1], "without ordered metadata any order is legal"
     assert len(_ORDERED.metadata.problems(registers, 0)) == 2 * 64

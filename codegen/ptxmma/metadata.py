@@ -1,0 +1,140 @@
+"""Where the sparsity metadata of an instruction stands, and matrices of it in registers."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ptxmma.model import Granularity, Layout, MetadataLayout, matches
+from ptxmma.operands import in_range, integer
+from ptxmma.variants import Variant
+
+if TYPE_CHECKING:
+    from ptxmma.registers.metadata import Problem
+    from ptxmma.registers.tiling import Tiling
+
+
+class Metadata:
+    """The sparsity metadata of an instruction (PTX ISA 9.7.14.6.1).
+
+    Attributes:
+        rows: rows of A; chunks: chunks in each row.
+        selectors: legal values of the sparsity selector are 0..selectors-1.
+        width: bits of the field of one chunk.
+        granularity: the pattern of zeros that the fields describe.
+        legal: the values that a field may have in this instruction, in binary: ``("0b0100", ...)``.
+        contributors: which threads of each quad hold it for which selector, in words.
+    """
+
+    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity, variant: Variant) -> None:
+        self.layout = layout
+        self.granularity = pattern
+        ordered = pattern.ordered and pattern.ordered_when and matches(pattern.ordered_when, variant.facts)
+        self.legal = pattern.ordered if ordered else pattern.legal
+        self.rows, self.chunks = layout.rows, layout.cols
+        self.selectors = entry.selectors
+        self.width = pattern.index_bits * pattern.indices
+        self.contributors = entry.contributors
+
+    def __repr__(self) -> str:
+        return f"<Metadata: {self.rows} rows x {self.chunks} chunks x {self.width} bits, selectors 0..{self.selectors - 1}>"
+
+    def locate(self, row: Any, chunk: Any, selector: Any = 0) -> tuple[Any, Any, int]:
+        """``(lane, lowest bit, width)`` of the field that describes ``chunk`` of ``row``; integers or arrays.
+
+        Arrays are not checked.
+
+        Raises:
+            TypeError: something that is neither an integer nor an array.
+            ValueError: a scalar out of range.
+        """
+        limits = (("row", row, self.rows), ("chunk", chunk, self.chunks), ("selector", selector, self.selectors))
+        place = self.layout.map.apply({name: in_range(name, value, limit) for name, value, limit in limits})
+        return place["lane"], place["field"] * self.width, self.width
+
+    def fields(self, lane: int, selector: int = 0) -> list[tuple[int, int, int]]:
+        """The ``(row, chunk, lowest bit)`` of every field in the register of ``lane``; empty where that lane is ignored.
+
+        Raises:
+            TypeError: anything but one integer; arrays too, since the lanes' lists differ in length.
+            ValueError: a lane or selector out of range.
+        """
+        lane = in_range("lane", integer("lane", lane), self.layout.threads)
+        selector = in_range("selector", integer("selector", selector), self.selectors)
+        back = self.layout.map.inverse()
+        found = (back.apply({"lane": lane, "field": field}) | {"bit": field * self.width} for field in range(32 // self.width))
+        return [(place["row"], place["chunk"], place["bit"]) for place in found if place["selector"] == selector]
+
+    def pack(self, metadata: Any, selector: int = 0) -> Any:
+        """Row-major metadata of one tile to the registers of all threads; batches of tiles stand in front.
+
+        ``metadata`` is uint8 of shape (..., rows, chunks / 2): two fields in each byte, the earlier chunk in the low one.  The result
+        is uint32 of shape (..., threads), 0 in the threads that the selector ignores.
+
+        Raises:
+            ValueError: another shape or dtype, or a selector that is not legal.
+        """
+        from ptxmma.registers import metadata as packing
+
+        return packing.pack(self, metadata, selector)
+
+    def unpack(self, registers: Any, selector: int = 0) -> Any:
+        """The row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
+
+        Raises:
+            ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
+        """
+        from ptxmma.registers import metadata as packing
+
+        return packing.unpack(self, registers, selector)
+
+    def pack_tiles(self, metadata: Any, selector: int | None = None) -> Any:
+        """Row-major metadata of a whole matrix to the registers of each of its tiles.
+
+        Args:
+            metadata: uint8 of shape (..., R, K / chunk / 2), whole tiles.
+            selector: with one, every tile has registers of its own: (..., R/rows, K-tiles, threads), 0 in the threads that the
+                selector ignores.  Without, as many K-tiles as there are selectors share each register, (..., R/rows,
+                ceil(K-tiles / selectors), threads): an instruction reads K-tile ``t`` with register ``t // selectors`` and
+                selector ``t % selectors``.
+
+        Raises:
+            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's.
+        """
+        from ptxmma.registers import metadata as packing
+
+        return packing.pack_tiles(self, metadata, selector)
+
+    def unpack_tiles(self, registers: Any, selector: int | None = None, tiles: int | None = None) -> Any:
+        """The row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
+
+        Args:
+            registers: (..., R/rows, K-tiles or ceil(K-tiles / selectors), threads) of a 32-bit dtype.
+            selector: as in :meth:`pack_tiles`.
+            tiles: number of K-tiles, where the last registers are not full.
+
+        Raises:
+            ValueError: another shape or dtype, a selector that is not legal, or another number of tiles than the registers can hold.
+        """
+        from ptxmma.registers import metadata as packing
+
+        return packing.unpack_tiles(self, registers, selector, tiles)
+
+    def problems(self, registers: Any, selector: int = 0) -> list[Problem]:
+        """Every field that the instruction does not admit, of those in the threads that the selector names.
+
+        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).
+
+        Raises:
+            ValueError: as :meth:`unpack`.
+        """
+        from ptxmma.registers import metadata as packing
+
+        return packing.problems(self, registers, selector)
+
+    @functools.cached_property
+    def tiling(self) -> Tiling:
+        """The order of row-major metadata in registers; worked out once."""
+        from ptxmma.registers import metadata as packing
+
+        return packing.tiling(self)

@@ -1,0 +1,332 @@
+"""The ``_pack.h`` headers: registers from memory and back agree with the layouts, element by element."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ptxmma.generator.emit import c_headers, c_text, matrices
+from ptxmma.instructions import Catalog, Instruction, Metadata
+from ptxmma.operands import Operand
+
+Bytes = npt.NDArray[np.uint8]
+_OK, _SIZE, _RANGE, _FIELD = 0, 1, 3, 4
+_ALL = 2**32 - 1
+_GUARD = 0xA5
+
+
+class Function(NamedTuple):
+    """The functions for one operand of one instruction.
+
+    Attributes:
+        stem: of their names; memory: bits between elements in memory; n: where they take it.
+    """
+
+    stem: str
+    operand: Operand
+    memory: int
+    n: int | None
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("headers")
+    for output in (*c_headers.emit(catalog), *matrices.emit(catalog)):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "generated/include"
+
+
+def _compiled(*command: str | Path) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def library(include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("gcc is not installed")
+    folder = tmp_path_factory.mktemp("library")
+    headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
+    assert headers
+    (folder / "all.c").write_text("".join(f"#include <ptxmma/{name}>\n" for name in headers), encoding="utf-8")
+    # Addresses, shifts and bounds of the library itself are checked as well as it runs.
+    checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-fsanitize-undefined-trap-on-error"]
+    open_ = ["-DPTXMMA_HOST_FN=", "-DPTXMMA_FN="]
+    _compiled(gcc, "-std=c99", "-shared", "-fPIC", "-O1", *checks, *open_, "-I", include, folder / "all.c", "-o", folder / "all.so")
+    return ctypes.CDLL(str(folder / "all.so"))
+
+
+@pytest.fixture(scope="module")
+def functions(catalog: Catalog) -> list[Function]:
+    """For every layout and way of lying in memory an operand; of many values of n the smallest, one between, and the largest."""
+    found: dict[tuple[str, int | None], Function] = {}
+    for instruction in catalog.all():
+        shape = instruction.variant.shape
+        if shape is None:
+            continue
+        every = shape.each_n()
+        if instruction.variant.facts["n"] not in (every[0], every[len(every) // 3], every[-1]):
+            continue
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            if operand.layout is None or operand.layout.kind != "fragment":
+                continue
+            assert operand.element is not None
+            memory = 8 if operand.element.bits == 6 else operand.element.bits
+            stem = f"ptxmma_{c_text.identifier(operand.layout.name)}"
+            if (memory, 0) != (operand.bits, operand.shift):
+                stem += f"_{operand.element_type}"
+            n = operand.cols if "N" in operand.layout.shape and operand.name in ("c", "d") else None
+            found.setdefault((stem, n), Function(stem, operand, memory, n))
+    assert len({function.operand.layout.name for function in found.values() if function.operand.layout}) == sum(
+        layout.kind == "fragment" for layout in catalog.database.layouts
+    )
+    return list(found.values())
+
+
+def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _put(memory: Bytes, at: int, bits: int, code: int) -> None:
+    if bits < 8:
+        byte, shift = at * bits // 8, at * bits % 8
+        memory[byte] = int(memory[byte]) & ~(((1 << bits) - 1) << shift) & 255 | code << shift
+    else:
+        memory[at * bits // 8 : (at + 1) * bits // 8] = list(code.to_bytes(bits // 8, "little"))
+
+
+def _sizes(operand: Operand) -> tuple[int, int, int]:
+    return operand.computations, operand.rows, operand.cols
+
+
+@pytest.mark.parametrize("column_major", [False, True])
+def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: list[Function], column_major: bool) -> None:
+    random = np.random.default_rng(3)
+    for function in functions:
+        operand, bits = function.operand, function.memory
+        assert operand.layout is not None
+        products, rows, cols = _sizes(operand)
+        row_stride, col_stride = (3, 3 * rows + 5) if column_major else (3 * cols + 4, 3)
+        if bits < 8:  # neighbours, as in a packed matrix, with a line that does not end a byte
+            row_stride, col_stride = (1, rows + 3) if column_major else (cols + 3, 1)
+        product_stride = rows * row_stride + cols * col_stride
+        codes = random.integers(0, 1 << min(bits, 62), (products, rows, cols)).tolist()
+        memory = np.full(products * product_stride * max(bits, 1) // 8 + 64, _GUARD, np.uint8)
+        for product in range(products):
+            for row in range(rows):
+                for col in range(cols):
+                    at = product * product_stride + row * row_stride + col * col_stride
+                    _put(memory, at, bits, codes[product][row][col])
+
+        # What every thread should hold, element by element.
+        threads, elements, held = operand.layout.threads, operand.elements, operand.bits
+        lane, i = np.indices((threads, elements))
+        row, col = operand.coords(lane, i)
+        product = np.broadcast_to(operand.computation(lane, i), lane.shape)
+        each = operand.elements_per_register
+        width = held * each
+        expected = np.zeros((threads, operand.registers), f"u{width // 8}")
+        for thread in range(threads):
+            for element in range(elements):
+                code = codes[product[thread, element]][row[thread, element]][np.broadcast_to(col, lane.shape)[thread, element]]
+                expected[thread, element // each] |= expected.dtype.type((code << operand.shift) << (element % each * held))
+
+        strides = [product_stride] * (products > 1) + [row_stride, col_stride]
+        sizes = [*map(ctypes.c_size_t, strides), *([ctypes.c_uint32(function.n)] if function.n is not None else [])]
+        registers = np.full((threads + 1, operand.registers), 0xA5, expected.dtype)
+        guard = registers[-1].copy()
+        load, store = getattr(library, f"{function.stem}_load"), getattr(library, f"{function.stem}_store")
+        thread = 5 * threads // 7
+        load(_pointer(memory), *sizes, ctypes.c_uint32(thread), _pointer(registers))
+        assert np.array_equal(registers[0], expected[thread]), function.stem
+        assert getattr(library, f"{function.stem}_load_tile")(_pointer(memory), *sizes, _pointer(registers)) == _OK
+        assert np.array_equal(registers[:-1], expected), function.stem
+        assert np.array_equal(registers[-1], guard), function.stem
+
+        # Back, over other bits: elements as they were, all else untouched.
+        other = memory.copy()
+        for product_, row_, col_ in np.ndindex(products, rows, cols):
+            at = product_ * product_stride + row_ * row_stride + col_ * col_stride
+            _put(other, at, bits, codes[product_][row_][col_] ^ 1)
+        assert getattr(library, f"{function.stem}_store_tile")(_pointer(other), *sizes, _pointer(expected)) == _OK
+        assert np.array_equal(other, memory), function.stem
+        store(_pointer(other), *sizes, ctypes.c_uint32(thread), _pointer(np.zeros_like(expected)))
+        assert (other != memory).any() == bool(expected[thread].any()), function.stem
+
+
+def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Function]) -> None:
+    memory = np.zeros(64, np.uint8)
+    for function in functions:
+        strides = [ctypes.c_size_t(1)] * (3 if function.operand.computations > 1 else 2)
+        load = getattr(library, f"{function.stem}_load_tile")
+        last = [ctypes.c_uint32(function.n)] if function.n is not None else []
+        assert load(None, *strides, *last, _pointer(memory)) == _SIZE
+        assert load(_pointer(memory), *strides, *last, None) == _SIZE
+        if function.n is not None:
+            for n in (0, 4, 264):
+                assert load(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(memory)) == _SIZE
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sparse(catalog: Catalog) -> list[Instruction]:
+    """An instruction for each metadata layout."""
+    found = {instruction.metadata.layout.name: instruction for instruction in catalog.all() if instruction.sparse}
+    assert len(found) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
+    return list(found.values())
+
+
+def _fields(metadata: Metadata, random: np.random.Generator, rows: int, tiles: int) -> npt.NDArray[np.uint32]:
+    legal = [int(value, 2) for value in metadata.legal]
+    return random.choice(np.array(legal, np.uint32), (rows, tiles * metadata.chunks))
+
+
+def _row_major(fields: npt.NDArray[np.uint32], row_bytes: int) -> Bytes:
+    memory = np.full((len(fields), row_bytes), _GUARD, np.uint8)
+    memory[:, : fields.shape[1] // 2] = fields[:, ::2] | fields[:, 1::2] << 4
+    return memory
+
+
+def _legal(metadata: Metadata) -> ctypes.c_uint32:
+    return ctypes.c_uint32(sum(1 << int(value, 2) for value in metadata.legal))
+
+
+def test_metadata_registers_agree_with_the_layouts(library: ctypes.CDLL, sparse: list[Instruction]) -> None:
+    random = np.random.default_rng(4)
+    for instruction in sparse:
+        metadata = instruction.metadata
+        stem, threads = f"ptxmma_{metadata.layout.name}", metadata.layout.threads
+        fields = _fields(metadata, random, metadata.rows, 1)
+        memory = _row_major(fields, metadata.chunks // 2 + 3)
+        row_bytes = ctypes.c_size_t(memory.shape[1])
+        pack = getattr(library, f"{stem}_pack")
+        pack.restype = ctypes.c_uint32
+        for selector in range(metadata.selectors + 1):
+            expected = np.zeros(threads, np.uint32)
+            if selector < metadata.selectors:
+                for row, chunk in np.ndindex(*fields.shape):
+                    lane, bit, _ = metadata.locate(row, chunk, selector)
+                    expected[lane] |= np.uint32(int(fields[row, chunk]) << bit)
+            got = [pack(_pointer(memory), row_bytes, ctypes.c_uint32(lane), ctypes.c_uint32(selector)) for lane in range(threads)]
+            assert np.array_equal(got, expected), stem
+            back = np.full_like(memory, _GUARD)
+            status = getattr(library, f"{stem}_unpack")(
+                _pointer(expected), ctypes.c_uint32(selector), _legal(metadata), _pointer(back), row_bytes, None
+            )
+            assert status == (_OK if selector < metadata.selectors else _RANGE)
+            assert np.array_equal(back, memory if status == _OK else np.full_like(memory, _GUARD)), stem
+
+
+@pytest.mark.parametrize("tiles", [1, 4, 7])
+def test_metadata_of_whole_matrices(library: ctypes.CDLL, sparse: list[Instruction], tiles: int) -> None:
+    random = np.random.default_rng(tiles)
+    for instruction in sparse:
+        metadata = instruction.metadata
+        stem, threads, tile_rows = f"ptxmma_{metadata.layout.name}", metadata.layout.threads, 3
+        fields = _fields(metadata, random, tile_rows * metadata.rows, tiles)
+        memory = _row_major(fields, fields.shape[1] // 2 + 1)
+        size = [ctypes.c_size_t(count) for count in fields.shape]
+        row_bytes = ctypes.c_size_t(memory.shape[1])
+        for selector in (*range(metadata.selectors), _ALL):
+            share = metadata.selectors if selector == _ALL else 1
+            expected = np.zeros((tile_rows, -(-tiles // share), threads), np.uint32)
+            for row, chunk in np.ndindex(*fields.shape):
+                tile = chunk // metadata.chunks
+                named = tile % share if selector == _ALL else selector
+                lane, bit, _ = metadata.locate(row % metadata.rows, chunk % metadata.chunks, named)
+                expected[row // metadata.rows, tile // share, lane] |= np.uint32(int(fields[row, chunk]) << bit)
+            got = np.full((expected.size + 4,), 77, np.uint32)
+            pack, unpack = getattr(library, f"{stem}_pack_tiles"), getattr(library, f"{stem}_unpack_tiles")
+            assert pack(*size, _pointer(memory), row_bytes, ctypes.c_uint32(selector), _pointer(got)) == _OK
+            assert np.array_equal(got[:-4].reshape(expected.shape), expected), stem
+            assert (got[-4:] == 77).all()
+
+            back = np.full_like(memory, _GUARD)
+            arguments = (*size, _pointer(expected), ctypes.c_uint32(selector), _legal(metadata), _pointer(back), row_bytes, None)
+            assert unpack(*arguments) == _OK
+            assert np.array_equal(back, memory), stem
+
+
+def test_an_illegal_field_is_named_and_nothing_written(library: ctypes.CDLL, sparse: list[Instruction]) -> None:
+    for instruction in sparse:
+        metadata, stem = instruction.metadata, f"ptxmma_{instruction.metadata.layout.name}"
+        fields = _fields(metadata, np.random.default_rng(6), metadata.rows, metadata.selectors)
+        fields[metadata.rows - 2, 3] = 0b1111
+        memory = _row_major(fields, fields.shape[1] // 2)
+        size = [ctypes.c_size_t(count) for count in fields.shape]
+        row_bytes, registers = ctypes.c_size_t(memory.shape[1]), np.zeros(metadata.layout.threads, np.uint32)
+        pack, unpack = getattr(library, f"{stem}_pack_tiles"), getattr(library, f"{stem}_unpack_tiles")
+        assert pack(*size, _pointer(memory), row_bytes, ctypes.c_uint32(_ALL), _pointer(registers)) == _OK
+        back, place = np.full_like(memory, _GUARD), (ctypes.c_size_t * 3)()
+        status = unpack(*size, _pointer(registers), ctypes.c_uint32(_ALL), _legal(metadata), _pointer(back), row_bytes, place)
+        assert status == _FIELD
+        assert list(place) == [metadata.rows - 2, 3 * metadata.granularity.chunk, 3]
+        assert (back == _GUARD).all()
+
+
+def test_impossible_metadata_is_refused(library: ctypes.CDLL, sparse: list[Instruction]) -> None:
+    memory = np.zeros(64, np.uint8)
+    for instruction in sparse:
+        metadata = instruction.metadata
+        rows, chunks = metadata.rows, metadata.chunks
+        pack = getattr(library, f"ptxmma_{metadata.layout.name}_pack_tiles")
+
+        def status(
+            rows: int, chunks: int, row_bytes: int, selector: int, source: object = memory, target: object = memory, pack: Any = pack
+        ) -> int:
+            pointers = [_pointer(one) if isinstance(one, np.ndarray) else None for one in (source, target)]
+            sizes = map(ctypes.c_size_t, (rows, chunks, row_bytes))
+            return int(pack(next(sizes), next(sizes), pointers[0], next(sizes), ctypes.c_uint32(selector), pointers[1]))
+
+        assert status(0, chunks, chunks, 0) == _SIZE
+        assert status(rows, 0, chunks, 0) == _SIZE
+        assert status(rows + 1, chunks, chunks, 0) == _SIZE
+        assert status(rows, chunks + 2, chunks, 0) == _SIZE
+        assert status(rows, chunks, chunks // 2 - 1, 0) == _SIZE
+        assert status(rows, chunks, 2**63, 0) == _SIZE
+        assert status(rows, chunks, chunks, 0, source=None) == _SIZE
+        assert status(rows, chunks, chunks, 0, target=None) == _SIZE
+        assert status(rows, chunks, chunks, metadata.selectors) == _RANGE
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+def test_device_code_may_call_every_function(
+    nvcc: str, include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path
+) -> None:
+    calls = []
+    for number, function in enumerate(functions):
+        word = f"uint{function.operand.bits * function.operand.elements_per_register}_t"
+        strides = "3, " * (function.operand.computations > 1) + "r, c, " + (f"{function.n}, " if function.n is not None else "")
+        calls.append(
+            f"__global__ void kernel_{number}(const void *from, void *to, size_t r, size_t c) {{\n"
+            f"  {word} held[{function.operand.registers}];\n"
+            f"  {function.stem}_load(from, {strides}threadIdx.x, held);\n  {function.stem}_store(to, {strides}threadIdx.x, held);\n}}\n"
+        )
+    for instruction in sparse:
+        name = instruction.metadata.layout.name
+        calls.append(
+            f"__global__ void kernel_{name}(const uint8_t *from, uint32_t *to) {{ to[threadIdx.x] = ptxmma_{name}_pack(from, 64, threadIdx.x, 1); }}\n"
+        )
+    headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
+    source = tmp_path / "device.cu"
+    source.write_text("".join(f"#include <ptxmma/{name}>\n" for name in headers) + "".join(calls), encoding="utf-8")
+    command = [nvcc, "-std=c++17", "-Werror", "all-warnings", "-arch=sm_90", "-I", str(include), "-cubin", "-Xptxas", "-v"]
+    done = subprocess.run([*command, str(source), "-o", str(tmp_path / "x")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    frames = {line.split()[0] for line in done.stderr.splitlines() if "bytes stack frame" in line}
+    assert frames == {"0"}  # registers stay registers

@@ -1,0 +1,423 @@
+"""``<ptxmma/sparse.h>`` and ``cuda/sparse.cuh``: they compile everywhere, agree with brute force, and write nothing on error."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptxmma import elements
+from ptxmma.generator.emit import c_headers, c_text, matrices
+from ptxmma.instructions import Catalog
+from ptxmma.model import ElementType, Granularity
+
+Codes = npt.NDArray[np.uint64]
+
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
+_OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NOT_SPARSE, _NOT_FINITE = range(7)
+_GUARD = 0xA5
+
+
+class Kind(NamedTuple):
+    """A pattern and an element type."""
+
+    pattern: Granularity
+    element: ElementType
+
+    @property
+    def name(self) -> str:
+        return f"ptxmma_sparse_{c_text.identifier(self.pattern.name)}_{self.element.name}"
+
+    @property
+    def bits(self) -> int:
+        return 4 if self.element.bits == 4 else -(-self.element.bits // 8) * 8
+
+    @property
+    def units(self) -> int:
+        return self.pattern.chunk // self.pattern.unit
+
+    @property
+    def kept(self) -> int:
+        return self.pattern.kept // self.pattern.unit
+
+
+class Place(ctypes.Structure):
+    _fields_ = (("row", ctypes.c_size_t), ("col", ctypes.c_size_t), ("chunk", ctypes.c_size_t))
+
+
+def write_headers(catalog: Catalog, folder: Path) -> Path:
+    for output in (*c_headers.emit(catalog), *matrices.emit(catalog)):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "generated/include"
+
+
+def compiled(*command: str | Path) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_headers(catalog, tmp_path_factory.mktemp("headers"))
+
+
+@pytest.fixture(scope="module")
+def gcc() -> str:
+    found = shutil.which("gcc")
+    if found is None or shutil.which("g++") is None:
+        pytest.skip("gcc is not installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def library(gcc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "all.c").write_text("#include <ptxmma/sparse.h>\n", encoding="utf-8")
+    compiled(gcc, "-shared", "-fPIC", "-O3", "-DPTXMMA_HOST_FN=", "-DPTXMMA_FN=", "-I", include, folder / "all.c", "-o", folder / "all.so")
+    return ctypes.CDLL(str(folder / "all.so"))
+
+
+@pytest.fixture(scope="module")
+def kinds(catalog: Catalog) -> list[Kind]:
+    found = {}
+    for instruction in catalog.all():
+        if instruction.sparse:
+            element = next(entry for entry in catalog.database.spec.types.elements if entry.name == instruction.qualifiers["atype"])
+            kind = Kind(instruction.metadata.granularity, element)
+            found[kind.name] = kind
+    assert len(found) > 10
+    return list(found.values())
+
+
+# --- matrices in memory, and what the functions should do -------------------------------------------------------------------
+
+
+def packed(codes: Codes, bits: int, stride: int) -> npt.NDArray[np.uint8]:
+    """Rows of elements as bytes, low bits first, with guard bytes between the rows and 16 more after them."""
+    rows, cols = codes.shape
+    memory = np.full(rows * stride * bits // 8 + 16, _GUARD, np.uint8)
+    flat = codes[..., None] >> np.arange(0, bits, 4, dtype=np.uint64) & np.uint64(15)
+    nibbles = flat.reshape(rows, -1).astype(np.uint8)
+    for row in range(rows):
+        start = row * stride * bits // 8
+        memory[start : start + cols * bits // 8] = nibbles[row, ::2] | nibbles[row, 1::2] << 4
+    return memory
+
+
+def unpacked(memory: npt.NDArray[np.uint8], rows: int, cols: int, bits: int, stride: int) -> Codes:
+    lines = [memory[row * stride * bits // 8 :][: cols * bits // 8] for row in range(rows)]
+    nibbles = np.stack([np.stack([line & 15, line >> 4], -1).ravel() for line in lines]).astype(np.uint64)
+    each = bits // 4
+    return (nibbles.reshape(rows, cols, each) << np.arange(0, bits, 4, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+
+
+def numbers(kind: Kind, codes: Codes) -> npt.NDArray[np.float64]:
+    held = codes.astype(elements.bits_dtype(kind.element))
+    return elements.numbers(held, kind.element).astype(np.float64)
+
+
+def finite_codes(kind: Kind, random: np.random.Generator, rows: int, cols: int) -> Codes:
+    codes = random.integers(0, 1 << kind.element.bits, (rows, cols), dtype=np.uint64)
+    codes[~np.isfinite(numbers(kind, codes))] = 0
+    codes[random.random(codes.shape) < 0.2] = random.choice([0, codes[0, 0]])  # zeros and ties
+    return codes
+
+
+def pruned(kind: Kind, codes: Codes) -> Codes:
+    """The largest units of each chunk, by a stable sort of exact magnitudes."""
+    rows, cols = codes.shape
+    units = codes.reshape(rows, -1, kind.units, kind.pattern.unit).copy()
+    sizes = np.abs(numbers(kind, codes)).reshape(units.shape).sum(-1)
+    order = np.argsort(-sizes, axis=-1, kind="stable")
+    np.put_along_axis(units, order[..., kind.kept :, None], 0, axis=2)
+    return units.reshape(rows, cols)
+
+
+def indices(kind: Kind, field: int) -> list[int]:
+    """The units that a field names."""
+    if kind.kept == 1:
+        return [{0b0100: 0, 0b1110: 1}[field]]  # PTX ISA 9.7.14.6.1
+    return [field & 3, field >> 2]
+
+
+def compressed(catalog: Catalog, kind: Kind, codes: Codes) -> tuple[Codes, npt.NDArray[np.uint8]]:
+    """Values and fields, chunk by chunk."""
+    choice = next(entry for entry in catalog.database.spec.choices if entry.units == kind.units)
+    rows = codes.shape[0]
+    units = codes.reshape(rows, -1, kind.units, kind.pattern.unit)
+    full = (numbers(kind, codes) != 0).reshape(units.shape).any(-1)
+    fields = np.zeros(full.shape[:2], np.uint8)
+    values = np.zeros((*full.shape[:2], kind.kept, kind.pattern.unit), np.uint64)
+    for row, chunk in np.ndindex(*fields.shape):
+        key = "0b" + "".join("01"[int(bit)] for bit in full[row, chunk, ::-1])
+        fields[row, chunk] = int(choice.fields[key], 2)
+        values[row, chunk] = units[row, chunk, indices(kind, int(fields[row, chunk]))]
+    return values.reshape(rows, -1), fields
+
+
+class Call:
+    """Calls with arrays for pointers and numbers for sizes."""
+
+    def __init__(self, library: ctypes.CDLL, kind: Kind) -> None:
+        self._library, self._kind = library, kind
+        self.place = Place(77, 77, 77)
+
+    def __call__(self, verb: str, *arguments: Any) -> int:
+        def given(one: Any) -> Any:
+            return one.ctypes.data_as(ctypes.c_void_p) if isinstance(one, np.ndarray) else ctypes.c_size_t(one) if one is not None else None
+
+        self.place = Place(77, 77, 77)
+        function = getattr(self._library, f"{self._kind.name}_{verb}")
+        return int(function(*map(given, arguments), ctypes.byref(self.place)))
+
+    @property
+    def where(self) -> tuple[int, int, int]:
+        return self.place.row, self.place.col, self.place.chunk
+
+
+def strided(kind: Kind, cols: int, pad: int) -> int:
+    """A stride with padding that ends a byte."""
+    return cols + pad * (2 if kind.bits == 4 else 1)
+
+
+# --- compiling --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard", "suffix"), [("gcc", "c99", "c"), ("gcc", "c11", "c"), ("g++", "c++11", "cpp"), ("g++", "c++17", "cpp")]
+)
+def test_every_header_compiles_alone(
+    catalog: Catalog, gcc: str, include: Path, tmp_path: Path, compiler: str, standard: str, suffix: str
+) -> None:
+    assert gcc
+    sources = []
+    for output in matrices.emit(catalog):
+        if output.path.endswith(".h"):
+            sources.append(tmp_path / f"{len(sources)}.{suffix}")
+            sources[-1].write_text(f"#include <{output.path.removeprefix('generated/include/')}>\nint unused_file;\n", encoding="utf-8")
+    assert len(sources) > 5
+    compiled(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
+
+
+@pytest.mark.nvcc
+def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path: Path) -> None:
+    options = ["-std=c++17", "-Werror", "all-warnings", "-gencode", "arch=compute_90a,code=sm_90a", "-I", include]
+    compiled(nvcc, *options, root / "tests/cuda_sparse.cu", "-o", tmp_path / "cuda_sparse")
+
+
+# --- agreement --------------------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 5), chunks=st.integers(1, 70), pads=st.tuples(*[st.integers(0, 3)] * 4))
+def test_functions_agree_with_brute_force(
+    catalog: Catalog, library: ctypes.CDLL, kinds: list[Kind], seed: int, rows: int, chunks: int, pads: tuple[int, int, int, int]
+) -> None:
+    random = np.random.default_rng(seed)
+    kind = kinds[seed % len(kinds)]
+    call, cols = Call(library, kind), 2 * chunks * kind.pattern.chunk
+    kept, row_bytes = cols * kind.pattern.kept // kind.pattern.chunk, chunks + pads[3]
+    stride, other, values_stride = strided(kind, cols, pads[0]), strided(kind, cols, pads[1]), strided(kind, kept, pads[2])
+
+    codes = finite_codes(kind, random, rows, cols)
+    dense, result = packed(codes, kind.bits, stride), packed(codes * 0, kind.bits, other)
+    assert call("prune", rows, cols, dense, stride, result, other) == _OK
+    sparse = pruned(kind, codes)
+    assert np.array_equal(result, packed(sparse, kind.bits, other))
+    assert call("prune", rows, cols, dense, stride, dense, stride) == _OK  # in place
+    assert np.array_equal(dense, packed(sparse, kind.bits, stride))
+
+    assert call("check", rows, cols, dense, stride) == _OK
+    values, fields = compressed(catalog, kind, sparse)
+    held, metadata = packed(values * 0, kind.bits, values_stride), np.full(rows * row_bytes + 16, _GUARD, np.uint8)
+    assert call("compress", rows, cols, dense, stride, held, values_stride, metadata, row_bytes) == _OK
+    assert np.array_equal(held, packed(values, kind.bits, values_stride))
+    expected = np.full_like(metadata, _GUARD)
+    for row in range(rows):
+        expected[row * row_bytes :][:chunks] = fields[row, ::2] | fields[row, 1::2] << 4
+    assert np.array_equal(metadata, expected)
+
+    back = packed(codes * 0, kind.bits, other)
+    assert call("decompress", rows, cols, held, values_stride, metadata, row_bytes, back, other) == _OK
+    again = unpacked(back, rows, cols, kind.bits, other)
+    assert np.array_equal(numbers(kind, again), numbers(kind, sparse))  # a negative zero that was dropped comes back without its sign
+    assert np.array_equal(back, packed(again, kind.bits, other))
+
+
+def test_every_legal_field_is_decompressed(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    for kind in kinds:
+        call = Call(library, kind)
+        for legal in kind.pattern.legal:
+            field = int(legal, 2)
+            values = np.arange(1, 2 * kind.pattern.kept + 1, dtype=np.uint64)[None] % 7 + 1
+            expected = np.zeros((2, kind.units, kind.pattern.unit), np.uint64)
+            for chunk in range(2):
+                expected[chunk, indices(kind, field)] = values.reshape(2, kind.kept, kind.pattern.unit)[chunk]
+            cols = 2 * kind.pattern.chunk
+            result, metadata = packed(np.zeros((1, cols), np.uint64), kind.bits, cols), np.array([field * 17], np.uint8)
+            held = packed(values, kind.bits, values.shape[1])
+            assert call("decompress", 1, cols, held, values.shape[1], metadata, 1, result, cols) == _OK
+            assert np.array_equal(result, packed(expected.reshape(1, -1), kind.bits, cols)), (kind.name, legal)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------------
+
+
+def test_errors_tell_the_first_place_and_write_nothing(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    random = np.random.default_rng(5)
+    for kind in kinds:
+        call, chunk = Call(library, kind), kind.pattern.chunk
+        rows, cols = 3, 6 * chunk
+        kept = cols * kind.pattern.kept // chunk
+        codes = pruned(kind, finite_codes(kind, random, rows, cols))
+        codes[1, 4 * chunk : 5 * chunk] = 1
+        codes[2, :chunk] = 1
+        dense = packed(codes, kind.bits, cols)
+        assert call("check", rows, cols, dense, cols) == _NOT_SPARSE
+        assert call.where == (1, 4 * chunk, 4)
+        values, metadata = packed(np.zeros((rows, kept), np.uint64), kind.bits, kept), np.full(rows * 3, _GUARD, np.uint8)
+        before = values.copy(), metadata.copy()
+        assert call("compress", rows, cols, dense, cols, values, kept, metadata, 3) == _NOT_SPARSE
+        assert call.where == (1, 4 * chunk, 4)
+        assert np.array_equal(values, before[0])
+        assert np.array_equal(metadata, before[1])
+
+        metadata[:] = int(kind.pattern.legal[0], 2) * 17
+        metadata[4] = 0b1111 << 4 | int(kind.pattern.legal[0], 2)
+        unchanged = dense.copy()
+        assert call("decompress", rows, cols, values, kept, metadata, 3, dense, cols) == _FIELD
+        assert call.where == (1, 3 * chunk, 3)
+        assert np.array_equal(dense, unchanged)
+
+
+def test_pruning_refuses_nan_and_infinity(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    refused = 0
+    for kind in kinds:
+        call, chunk = Call(library, kind), kind.pattern.chunk
+        every = np.arange(1 << min(kind.element.bits, 16), dtype=np.uint64) << np.uint64(max(kind.element.bits - 16, 0))
+        bad = every[~np.isfinite(numbers(kind, every))]
+        assert len(bad) == 0 or kind.element.nan
+        refused += len(bad) > 0
+        for code in random_few(bad):
+            codes = np.zeros((2, 4 * chunk), np.uint64)
+            codes[1, chunk + 1] = code
+            dense, result = packed(codes, kind.bits, 4 * chunk), packed(codes * 0, kind.bits, 4 * chunk)
+            unchanged = result.copy()
+            assert call("prune", 2, 4 * chunk, dense, 4 * chunk, result, 4 * chunk) == _NOT_FINITE
+            assert call.where == (1, chunk + 1, 1)
+            assert np.array_equal(result, unchanged)
+    assert refused > 3
+
+
+def random_few(codes: Codes) -> Iterator[np.uint64]:
+    """A few of many, the first and the last among them."""
+    yield from dict.fromkeys(codes[:: max(len(codes) // 5, 1)].tolist() + codes[-1:].tolist())
+
+
+def test_impossible_sizes_are_refused(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    huge = 2**64 - 1
+    for kind in kinds:
+        call, chunk = Call(library, kind), kind.pattern.chunk
+        cols = 2 * chunk
+        memory = np.zeros(256, np.uint8)
+        for rows, columns, stride in [
+            *((0, cols, cols), (2, 0, cols), (2, cols - 1, cols), (2, cols, cols - 1), (2, cols, huge), (huge, cols, cols)),
+            *((2**62, cols, cols), (3, cols, 2**63), (2, huge // cols * cols, huge)),
+        ]:
+            assert call("check", rows, columns, memory, stride) == _SIZE, (rows, columns, stride)
+            assert call("prune", rows, columns, memory, stride, memory, stride) == _SIZE
+            assert call("compress", rows, columns, memory, stride, memory, stride, memory, 64) == _SIZE
+            assert call("decompress", rows, columns, memory, stride, memory, 64, memory, stride) == _SIZE
+        assert call("compress", 2, chunk, memory, chunk, memory, chunk, memory, 64) == _SIZE  # half a byte of metadata
+        assert call("compress", 2, cols, memory, cols, memory, cols, memory, 0) == _SIZE
+        assert call("check", 2, cols, None, cols) == _SIZE
+        assert call("prune", 2, cols, memory, cols, None, cols) == _SIZE
+        assert call("compress", 2, cols, memory, cols, None, cols, memory, 1) == _SIZE
+        assert call("compress", 2, cols, memory, cols, memory, cols, None, 1) == _SIZE
+        assert call("decompress", 2, cols, memory, cols, None, 1, memory, cols) == _SIZE
+        assert call("check", 2, cols, memory, cols + 1) == (_ALIGNMENT if kind.bits == 4 else _OK)
+
+
+def test_every_status_has_a_text(library: ctypes.CDLL) -> None:
+    library.ptxmma_status_text.restype = ctypes.c_char_p
+    texts = [library.ptxmma_status_text(status) for status in range(7)]
+    assert len(set(texts)) == 7
+    assert library.ptxmma_status_text(7) not in texts
+
+
+# --- sanitizers and speed ---------------------------------------------------------------------------------------------------
+
+_DRIVER = """
+#include <ptxmma/sparse.h>
+#include <stdlib.h>
+#define MUST(call, status) do { if ((call) != (status)) return __LINE__ % 250 + 1; } while (0)
+static int run(ptxmma_sparse_kind kind, size_t rows, size_t chunks, size_t pad) {
+  const size_t cols = chunks * kind.chunk_elements, stride = cols + 2 * pad, bits = kind.element_bits;
+  const size_t kept = cols / 2, row = cols * bits / 8, line = stride * bits / 8;
+  const size_t size = (rows - 1) * line + row; /* the last row has no padding: a byte more is out of bounds */
+  unsigned char *matrix = malloc(size + 1), *copy = malloc(size + 1), *values = malloc(rows * row / 2);
+  uint8_t *metadata = malloc(rows * chunks / 2);
+  ptxmma_sparse_place place;
+  for (size_t i = 1; i <= size; i++) matrix[i] = (unsigned char)((i * 7919u >> 3) & 0x33);
+  MUST(ptxmma_sparse_prune(&kind, rows, cols, matrix + 1, stride, copy + 1, stride, NULL), PTXMMA_OK); /* odd addresses */
+  MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_OK);
+  MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept, metadata, chunks / 2, matrix + 1, stride, &place), PTXMMA_OK);
+  for (size_t r = 0; r < rows; r++)
+    for (size_t i = 0; i < row; i++) if (matrix[1 + r * line + i] != copy[1 + r * line + i]) return 2;
+  memset(copy + 1 + size - kind.chunk_bytes, 0x11, kind.chunk_bytes);
+  MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_ERROR_NOT_SPARSE);
+  MUST(place.row == rows - 1 && place.chunk == chunks - 1, 1);
+  MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, NULL), PTXMMA_ERROR_NOT_SPARSE);
+  metadata[rows * chunks / 2 - 1] = 0xff;
+  MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept, metadata, chunks / 2, matrix + 1, stride, NULL), PTXMMA_ERROR_FIELD);
+  free(matrix); free(copy); free(values); free(metadata);
+  return 0;
+}
+int main(void) {
+  const ptxmma_sparse_kind kinds[] = {KINDS};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t chunks = 2; chunks < 140; chunks += 34)
+      for (size_t pad = 0; pad < 3; pad++) {
+        const int failed = run(kinds[i], 1 + pad, chunks, pad);
+        if (failed) return failed;
+      }
+  return 0;
+}
+"""
+
+
+def test_nothing_leaves_its_bounds(gcc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
+    source, program = tmp_path / "driver.c", tmp_path / "driver"
+    source.write_text(_DRIVER.replace("KINDS", ", ".join(f"{kind.name}()" for kind in kinds)), encoding="utf-8")
+    compiled(
+        gcc, "-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", include, source, "-o", program
+    )
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+def test_the_benchmark_runs(gcc: str, root: Path, include: Path, tmp_path: Path) -> None:
+    assert gcc
+    assert set(bench(include, root, tmp_path, "256", "512", "3")) >= {"memcpy", "check", "compress", "decompress", "compress/memcpy"}
+
+
+def bench(
+    include: Path, root: Path, folder: Path, *arguments: str, options: tuple[str, ...] = ("-O3", "-march=native")
+) -> dict[str, float]:
+    """What ``bench_sparse.c`` measures: ``bench_sparse [rows [cols [rounds]]]``."""
+    program = folder / "bench_sparse"
+    compiled("gcc", "-std=c99", *_WARNINGS, *options, "-I", include, root / "tests/bench_sparse.c", "-o", program)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
