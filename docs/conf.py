@@ -18,7 +18,8 @@ exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!ptxmma\.).*"),  # names of other projects have no page here
-    (r"py:.*", r"ptxmma\.(model\.(Database|MetadataLayout|Spec)|variants\.Variant|bitmap\.Run)"),  # not for users: signatures only
+    # not for users: signatures only
+    (r"py:.*", r"ptxmma\.(model\.(Database|MetadataLayout|ScaleLayout|Spec)|variants\.Variant|bitmap\.Run)"),
 ]
 # PTX spells with dots and quotes as they are.
 smartquotes = False

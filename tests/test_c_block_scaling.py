@@ -144,7 +144,7 @@ def test_floats_are_rounded_as_in_python(catalog: Catalog, library: ctypes.CDLL,
     values = _floats()
     np.testing.assert_array_equal(_encoded(library, name, values), scaling._encode(values.copy(), element, scaling._FLOAT32))
     nan = int(_encoded(library, name, np.array([np.nan], np.float32))[0])
-    assert nan == ((1 << element.bits - 1) - 1 if element.nan else scaling.largest_code(element))
+    assert nan == ((1 << element.bits - 1) - 1 if element.nan else element.largest_code)
 
 
 def test_scale_types_encode_as_their_kind_does(catalog: Catalog, library: ctypes.CDLL) -> None:

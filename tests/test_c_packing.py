@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from ptxmma.generator.emit import c_headers, c_text, matrices
-from ptxmma.instructions import Catalog, Instruction, Metadata
+from ptxmma.instructions import Catalog, Instruction
+from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
 
 Bytes = npt.NDArray[np.uint8]
@@ -105,8 +106,8 @@ def _put(memory: Bytes, at: int, bits: int, code: int) -> None:
         memory[at * bits // 8 : (at + 1) * bits // 8] = list(code.to_bytes(bits // 8, "little"))
 
 
-def _sizes(operand: Operand) -> tuple[int, int, int]:
-    return operand.computations, operand.rows, operand.cols
+def _at(place: tuple[int, ...], *strides: int) -> int:
+    return sum(index * stride for index, stride in zip(place, strides, strict=True))
 
 
 @pytest.mark.parametrize("column_major", [False, True])
@@ -115,30 +116,27 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
     for function in functions:
         operand, bits = function.operand, function.memory
         assert operand.layout is not None
-        products, rows, cols = _sizes(operand)
+        products, rows, cols = operand.computations, operand.rows, operand.cols
         row_stride, col_stride = (3, 3 * rows + 5) if column_major else (3 * cols + 4, 3)
         if bits < 8:  # neighbours, as in a packed matrix, with a line that does not end a byte
             row_stride, col_stride = (1, rows + 3) if column_major else (cols + 3, 1)
         product_stride = rows * row_stride + cols * col_stride
         codes = random.integers(0, 1 << min(bits, 62), (products, rows, cols)).tolist()
         memory = np.full(products * product_stride * max(bits, 1) // 8 + 64, _GUARD, np.uint8)
-        for product in range(products):
-            for row in range(rows):
-                for col in range(cols):
-                    at = product * product_stride + row * row_stride + col * col_stride
-                    _put(memory, at, bits, codes[product][row][col])
+        for place in np.ndindex(products, rows, cols):
+            _put(memory, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]])
 
         # What every thread should hold, element by element.
         threads, elements, held = operand.layout.threads, operand.elements, operand.bits
         lane, i = np.indices((threads, elements))
-        row, col = operand.coords(lane, i)
+        row, col = (np.broadcast_to(one, lane.shape) for one in operand.coords(lane, i))
         product = np.broadcast_to(operand.computation(lane, i), lane.shape)
         each = operand.elements_per_register
         width = held * each
         expected = np.zeros((threads, operand.registers), f"u{width // 8}")
         for thread in range(threads):
             for element in range(elements):
-                code = codes[product[thread, element]][row[thread, element]][np.broadcast_to(col, lane.shape)[thread, element]]
+                code = codes[product[thread, element]][row[thread, element]][col[thread, element]]
                 expected[thread, element // each] |= expected.dtype.type((code << operand.shift) << (element % each * held))
 
         strides = [product_stride] * (products > 1) + [row_stride, col_stride]
@@ -155,9 +153,8 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
 
         # Back, over other bits: elements as they were, all else untouched.
         other = memory.copy()
-        for product_, row_, col_ in np.ndindex(products, rows, cols):
-            at = product_ * product_stride + row_ * row_stride + col_ * col_stride
-            _put(other, at, bits, codes[product_][row_][col_] ^ 1)
+        for place in np.ndindex(products, rows, cols):
+            _put(other, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]] ^ 1)
         assert getattr(library, f"{function.stem}_store_tile")(_pointer(other), *sizes, _pointer(expected)) == _OK
         assert np.array_equal(other, memory), function.stem
         store(_pointer(other), *sizes, ctypes.c_uint32(thread), _pointer(np.zeros_like(expected)))
@@ -320,7 +317,8 @@ def test_device_code_may_call_every_function(
     for instruction in sparse:
         name = instruction.metadata.layout.name
         calls.append(
-            f"__global__ void kernel_{name}(const uint8_t *from, uint32_t *to) {{ to[threadIdx.x] = ptxmma_{name}_pack(from, 64, threadIdx.x, 1); }}\n"
+            f"__global__ void kernel_{name}(const uint8_t *from, uint32_t *to) {{\n"
+            f"  to[threadIdx.x] = ptxmma_{name}_pack(from, 64, threadIdx.x, 1);\n}}\n"
         )
     headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
     source = tmp_path / "device.cu"

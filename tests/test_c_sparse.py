@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import elements
+from ptxmma import elements, sparse
 from ptxmma.generator.emit import c_headers, c_text, matrices
 from ptxmma.instructions import Catalog
 from ptxmma.model import ElementType, Granularity
@@ -120,7 +120,8 @@ def unpacked(memory: npt.NDArray[np.uint8], rows: int, cols: int, bits: int, str
     lines = [memory[row * stride * bits // 8 :][: cols * bits // 8] for row in range(rows)]
     nibbles = np.stack([np.stack([line & 15, line >> 4], -1).ravel() for line in lines]).astype(np.uint64)
     each = bits // 4
-    return (nibbles.reshape(rows, cols, each) << np.arange(0, bits, 4, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+    codes: Codes = (nibbles.reshape(rows, cols, each) << np.arange(0, bits, 4, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+    return codes
 
 
 def numbers(kind: Kind, codes: Codes) -> npt.NDArray[np.float64]:
@@ -142,7 +143,9 @@ def pruned(kind: Kind, codes: Codes) -> Codes:
     sizes = np.abs(numbers(kind, codes)).reshape(units.shape).sum(-1)
     order = np.argsort(-sizes, axis=-1, kind="stable")
     np.put_along_axis(units, order[..., kind.kept :, None], 0, axis=2)
-    return units.reshape(rows, cols)
+    result: Codes = units.reshape(rows, cols)
+    result[numbers(kind, result) == 0] = 0  # negative zeros become positive
+    return result
 
 
 def indices(kind: Kind, field: int) -> list[int]:
@@ -202,7 +205,7 @@ def test_every_header_compiles_alone(
     catalog: Catalog, gcc: str, include: Path, tmp_path: Path, compiler: str, standard: str, suffix: str
 ) -> None:
     assert gcc
-    sources = []
+    sources: list[Path] = []
     for output in matrices.emit(catalog):
         if output.path.endswith(".h"):
             sources.append(tmp_path / f"{len(sources)}.{suffix}")
@@ -213,8 +216,12 @@ def test_every_header_compiles_alone(
 
 @pytest.mark.nvcc
 def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path: Path) -> None:
-    options = ["-std=c++17", "-Werror", "all-warnings", "-gencode", "arch=compute_90a,code=sm_90a", "-I", include]
-    compiled(nvcc, *options, root / "tests/cuda_sparse.cu", "-o", tmp_path / "cuda_sparse")
+    options = ["-std=c++17", "-Werror", "all-warnings", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", str(include)]
+    command = [nvcc, *options, "-cubin", str(root / "tests/cuda_sparse.cu"), "-o", str(tmp_path / "cubin")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    frames = {line.split()[0] for line in done.stderr.splitlines() if "bytes stack frame" in line}
+    assert frames == {"0"}  # what is known of a pattern is constants, not memory
 
 
 # --- agreement --------------------------------------------------------------------------------------------------------------
@@ -233,13 +240,20 @@ def test_functions_agree_with_brute_force(
     codes = finite_codes(kind, random, rows, cols)
     dense, result = packed(codes, kind.bits, stride), packed(codes * 0, kind.bits, other)
     assert call("prune", rows, cols, dense, stride, result, other) == _OK
-    sparse = pruned(kind, codes)
-    assert np.array_equal(result, packed(sparse, kind.bits, other))
+    thinned = pruned(kind, codes)
+    assert np.array_equal(result, packed(thinned, kind.bits, other))
+    mask = np.zeros((rows, cols + pads[3]), np.uint8)
+    mask[:, :cols] = (numbers(kind, thinned) != 0) * random.integers(1, 256, thinned.shape) * (random.random(thinned.shape) < 0.8)
+    assert call("prune_masked", rows, cols, dense, stride, mask, mask.shape[1], result, other) == _OK
+    assert np.array_equal(result, packed(np.where(mask[:, :cols], codes, 0), kind.bits, other))
     assert call("prune", rows, cols, dense, stride, dense, stride) == _OK  # in place
-    assert np.array_equal(dense, packed(sparse, kind.bits, stride))
+    assert np.array_equal(dense, packed(thinned, kind.bits, stride))
+    assert call("prune_masked", rows, cols, dense, stride, mask, mask.shape[1], dense, stride) == _OK  # in place
+    assert np.array_equal(dense, packed(np.where(mask[:, :cols], thinned, 0), kind.bits, stride))
+    assert call("prune", rows, cols, packed(codes, kind.bits, stride), stride, dense, stride) == _OK
 
     assert call("check", rows, cols, dense, stride) == _OK
-    values, fields = compressed(catalog, kind, sparse)
+    values, fields = compressed(catalog, kind, thinned)
     held, metadata = packed(values * 0, kind.bits, values_stride), np.full(rows * row_bytes + 16, _GUARD, np.uint8)
     assert call("compress", rows, cols, dense, stride, held, values_stride, metadata, row_bytes) == _OK
     assert np.array_equal(held, packed(values, kind.bits, values_stride))
@@ -251,8 +265,69 @@ def test_functions_agree_with_brute_force(
     back = packed(codes * 0, kind.bits, other)
     assert call("decompress", rows, cols, held, values_stride, metadata, row_bytes, back, other) == _OK
     again = unpacked(back, rows, cols, kind.bits, other)
-    assert np.array_equal(numbers(kind, again), numbers(kind, sparse))  # a negative zero that was dropped comes back without its sign
+    assert np.array_equal(again, thinned)
     assert np.array_equal(back, packed(again, kind.bits, other))
+
+
+@given(seed=st.integers(0, 2**32 - 1), chunks=st.integers(1, 40))
+def test_python_agrees_bit_for_bit(library: ctypes.CDLL, kinds: list[Kind], seed: int, chunks: int) -> None:
+    random, kind = np.random.default_rng(seed), kinds[seed % len(kinds)]
+    call, cols, name = Call(library, kind), 2 * chunks * kind.pattern.chunk, kind.pattern.name
+    kept = cols * kind.pattern.kept // kind.pattern.chunk
+    codes = finite_codes(kind, random, 3, cols)
+    plain = elements.bits_dtype(kind.element)
+    dense, result = packed(codes, kind.bits, cols), packed(codes * 0, kind.bits, cols)
+    matrix = sparse.prune(elements.typed(codes.astype(plain), kind.element), name, element=kind.element)
+    assert call("prune", 3, cols, dense, cols, result, cols) == _OK
+    assert np.array_equal(unpacked(result, 3, cols, kind.bits, cols), matrix.view(plain))
+
+    # A mask keeps what it names, infinities and NaNs too, but no negative zeros.
+    every = random.integers(0, 1 << kind.element.bits, (3, cols), dtype=np.uint64)
+    every[random.random(every.shape) < 0.2] = 1 << (kind.element.bits - 1)
+    mask = random.random((3, cols // kind.pattern.unit, 1)).reshape(3, -1, kind.units).argsort(-1).argsort(-1) < kind.kept
+    mask = np.repeat(mask.reshape(3, -1), kind.pattern.unit, -1) & (random.random((3, cols)) < 0.9)
+    masked = sparse.prune(elements.typed(every.astype(plain), kind.element), name, mask, element=kind.element)
+    other, flags = packed(codes * 0, kind.bits, cols), mask.astype(np.uint8)
+    assert call("prune_masked", 3, cols, packed(every, kind.bits, cols), cols, flags, cols, other, cols) == _OK
+    assert np.array_equal(unpacked(other, 3, cols, kind.bits, cols), masked.view(plain))
+
+    values, metadata = packed(np.zeros((3, kept), np.uint64), kind.bits, kept), np.zeros((3, chunks), np.uint8)
+    assert call("compress", 3, cols, result, cols, values, kept, metadata, chunks) == _OK
+    expected = sparse.compress(matrix, name, element=kind.element)
+    assert np.array_equal(unpacked(values, 3, kept, kind.bits, kept), expected.values.view(plain))
+    assert np.array_equal(metadata, expected.metadata)
+
+
+_SETS = """
+#include <ptxmma/sparse.h>
+/* The first of some chunks whose two sets differ, or their number. */
+size_t first_difference(ptxmma_sparse_kind (*of)(void), const uint64_t *chunks, size_t count) {
+  const ptxmma_sparse_kind kind = of();
+  for (size_t i = 0; i < count; i++) {
+    const uint64_t chunk = kind.chunk_bytes == 8 ? chunks[i] : chunks[i] & ((UINT64_C(1) << (8 * kind.chunk_bytes)) - 1);
+    if (ptxmma_sparse_set(&kind, chunk) != ptxmma_sparse_set_of_halves(&kind, (uint32_t)chunk, (uint32_t)(chunk >> 32))) return i;
+  }
+  return count;
+}
+"""
+
+
+def test_a_set_of_halves_is_that_of_the_chunk(gcc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
+    (tmp_path / "sets.c").write_text(_SETS, encoding="utf-8")
+    options = ["-shared", "-fPIC", "-O1", "-DPTXMMA_HOST_FN=", "-DPTXMMA_FN="]
+    compiled(gcc, *options, "-I", include, tmp_path / "sets.c", "-o", tmp_path / "sets.so")
+    library = ctypes.CDLL(str(tmp_path / "sets.so"))
+    library.first_difference.restype = ctypes.c_size_t
+    random = np.random.default_rng(7)
+    chunks = random.integers(0, 2**64, 20000, dtype=np.uint64)
+    for unit in (4, 8, 16, 32):  # with units that are zero, or have nothing but their top or lowest bit
+        for low in range(0, 64, unit):
+            keep = random.choice(np.array([0, 1, 1 << (unit - 1), (1 << unit) - 1], np.uint64), len(chunks))
+            chunks &= ~np.uint64(((1 << unit) - 1) << low) | keep << np.uint64(low)
+        for kind in kinds:
+            function = ctypes.cast(getattr(library, kind.name), ctypes.c_void_p)
+            assert library.first_difference(function, ctypes.c_void_p(chunks.ctypes.data), ctypes.c_size_t(len(chunks))) == len(chunks)
+        chunks = random.integers(0, 2**64, 20000, dtype=np.uint64)
 
 
 def test_every_legal_field_is_decompressed(library: ctypes.CDLL, kinds: list[Kind]) -> None:
@@ -292,6 +367,13 @@ def test_errors_tell_the_first_place_and_write_nothing(library: ctypes.CDLL, kin
         assert call.where == (1, 4 * chunk, 4)
         assert np.array_equal(values, before[0])
         assert np.array_equal(metadata, before[1])
+
+        mask, result = np.zeros((rows, cols), np.uint8), packed(codes * 0, kind.bits, cols)
+        mask[1, 4 * chunk : 5 * chunk] = mask[2, :chunk] = 1
+        untouched = result.copy()
+        assert call("prune_masked", rows, cols, dense, cols, mask, cols, result, cols) == _NOT_SPARSE
+        assert call.where == (1, 4 * chunk, 4)
+        assert np.array_equal(result, untouched)
 
         metadata[:] = int(kind.pattern.legal[0], 2) * 17
         metadata[4] = 0b1111 << 4 | int(kind.pattern.legal[0], 2)
@@ -337,16 +419,38 @@ def test_impossible_sizes_are_refused(library: ctypes.CDLL, kinds: list[Kind]) -
         ]:
             assert call("check", rows, columns, memory, stride) == _SIZE, (rows, columns, stride)
             assert call("prune", rows, columns, memory, stride, memory, stride) == _SIZE
+            assert call("prune_masked", rows, columns, memory, stride, memory, stride, memory, stride) == _SIZE
             assert call("compress", rows, columns, memory, stride, memory, stride, memory, 64) == _SIZE
             assert call("decompress", rows, columns, memory, stride, memory, 64, memory, stride) == _SIZE
         assert call("compress", 2, chunk, memory, chunk, memory, chunk, memory, 64) == _SIZE  # half a byte of metadata
         assert call("compress", 2, cols, memory, cols, memory, cols, memory, 0) == _SIZE
         assert call("check", 2, cols, None, cols) == _SIZE
         assert call("prune", 2, cols, memory, cols, None, cols) == _SIZE
+        masked = [memory, cols, memory, cols, memory, cols]
+        for place, wrong in ((0, None), (1, cols - 1), (2, None), (3, cols - 1), (3, huge), (4, None), (5, cols - 1)):
+            assert call("prune_masked", 2, cols, *masked[:place], wrong, *masked[place + 1 :]) == _SIZE
         assert call("compress", 2, cols, memory, cols, None, cols, memory, 1) == _SIZE
         assert call("compress", 2, cols, memory, cols, memory, cols, None, 1) == _SIZE
         assert call("decompress", 2, cols, memory, cols, None, 1, memory, cols) == _SIZE
         assert call("check", 2, cols, memory, cols + 1) == (_ALIGNMENT if kind.bits == 4 else _OK)
+
+
+def test_sizes_stop_where_bits_could_no_longer_be_counted(library: ctypes.CDLL) -> None:
+    most = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t) - 1) - 1  # half of what size_t counts
+
+    def size(rows: int, cols: int, stride: int, bits: int) -> int:
+        sizes = map(ctypes.c_size_t, (rows, cols, stride))
+        return int(library.ptxmma_sparse_size(*sizes, ctypes.c_uint32(bits), ctypes.c_size_t(4)))
+
+    for bits in (4, 8, 16, 32):
+        largest = most // max(bits, 8)  # elements from the first of a matrix to its last
+        even = largest - largest % 8
+        assert size(1, 4, largest, bits) == size(1, even, even, bits) == _OK
+        assert size(1, 4, largest + 1, bits) == _SIZE
+        assert size(3, 8, (even - 8) // 16 * 8, bits) == _OK
+        assert size(3, 8, (even - 8) // 16 * 8 + 8, bits) == _SIZE
+        assert size(largest // 8, 8, 8, bits) == _OK
+        assert size(largest // 8 + 1, 8, 8, bits) == _SIZE
 
 
 def test_every_status_has_a_text(library: ctypes.CDLL) -> None:
@@ -367,11 +471,24 @@ static int run(ptxmma_sparse_kind kind, size_t rows, size_t chunks, size_t pad) 
   const size_t kept = cols / 2, row = cols * bits / 8, line = stride * bits / 8;
   const size_t size = (rows - 1) * line + row; /* the last row has no padding: a byte more is out of bounds */
   unsigned char *matrix = malloc(size + 1), *copy = malloc(size + 1), *values = malloc(rows * row / 2);
-  uint8_t *metadata = malloc(rows * chunks / 2);
+  uint8_t *metadata = malloc(rows * chunks / 2), *mask = malloc((rows - 1) * (cols + pad) + cols);
   ptxmma_sparse_place place;
   for (size_t i = 1; i <= size; i++) matrix[i] = (unsigned char)((i * 7919u >> 3) & 0x33);
   MUST(ptxmma_sparse_prune(&kind, rows, cols, matrix + 1, stride, copy + 1, stride, NULL), PTXMMA_OK); /* odd addresses */
+  for (size_t i = 0; i < (rows - 1) * (cols + pad) + cols; i++) mask[i] = 0;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c += kind.chunk_elements) mask[r * (cols + pad) + c] = (uint8_t)(1 + c % 255);
+  MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, mask, cols + pad, matrix + 1, stride, NULL), PTXMMA_OK);
+  MUST(ptxmma_sparse_check(&kind, rows, cols, matrix + 1, stride, &place), PTXMMA_OK);
+  MUST(ptxmma_sparse_check(&kind, rows, cols, NULL, stride, &place), PTXMMA_ERROR_SIZE);
+  memset(mask + (rows - 1) * (cols + pad) + cols - kind.chunk_elements, 1, kind.chunk_elements);
+  MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, mask, cols + pad, copy + 1, stride, &place),
+       PTXMMA_ERROR_NOT_SPARSE);
+  MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, NULL, cols + pad, copy + 1, stride, NULL), PTXMMA_ERROR_SIZE);
   MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_OK);
+  MUST(ptxmma_sparse_compress(&kind, rows, cols + 1, copy + 1, stride + 1, values, kept, metadata, chunks / 2, &place), PTXMMA_ERROR_SIZE);
+  MUST(ptxmma_sparse_compress(&kind, SIZE_MAX, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_ERROR_SIZE);
+  MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept - 1, metadata, chunks / 2, matrix + 1, stride, &place), PTXMMA_ERROR_SIZE);
   MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept, metadata, chunks / 2, matrix + 1, stride, &place), PTXMMA_OK);
   for (size_t r = 0; r < rows; r++)
     for (size_t i = 0; i < row; i++) if (matrix[1 + r * line + i] != copy[1 + r * line + i]) return 2;
@@ -381,7 +498,12 @@ static int run(ptxmma_sparse_kind kind, size_t rows, size_t chunks, size_t pad) 
   MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, NULL), PTXMMA_ERROR_NOT_SPARSE);
   metadata[rows * chunks / 2 - 1] = 0xff;
   MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept, metadata, chunks / 2, matrix + 1, stride, NULL), PTXMMA_ERROR_FIELD);
-  free(matrix); free(copy); free(values); free(metadata);
+  if (kind.not_finite >> (kind.element_bits - 1) == 0) { /* all ones are a NaN */
+    memset(matrix + 1 + size - 4, 0xff, 4);
+    MUST(ptxmma_sparse_prune(&kind, rows, cols, matrix + 1, stride, copy + 1, stride, &place), PTXMMA_ERROR_NOT_FINITE);
+    MUST(place.row == rows - 1 && place.chunk == chunks - 1, 1);
+  }
+  free(matrix); free(copy); free(values); free(metadata); free(mask);
   return 0;
 }
 int main(void) {

@@ -285,6 +285,55 @@ def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str])
         assert rest.text(erratum.holds) in outputs["errata.rst"]
 
 
+def rows(text: str) -> list[list[str]]:
+    """The cells of every table of a page."""
+    return [row.split("\n     - ") for row in re.findall(r"^   \* - (.*(?:\n     - .*)*)", text, re.M)]
+
+
+def test_pages_have_what_chips_were_seen_to_do(catalog: Catalog, outputs: dict[str, str]) -> None:
+    shown = 0
+    for entry in catalog.database.spec.instructions:
+        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
+        section = text[text.index(f".. _{rest.label('instruction', entry.name)}:") :].partition("\n.. _instruction-")[0]
+        table = rows(section.partition("How chips were seen to sum")[2].partition("\nRequirements\n")[0])
+        for promise in entry.semantics:
+            for seen in promise.observed:
+                (row,) = (row for row in table if row[0] == seen.chip and row[2] == rest.text(seen.text))
+                assert rest.condition(promise.when) in row[1]
+                assert not seen.fraction_bits or row[3] == str(seen.fraction_bits)
+                shown += 1
+    assert shown
+
+
+def test_the_page_of_sparsity_says_which_field_compression_writes(catalog: Catalog, outputs: dict[str, str]) -> None:
+    spec = catalog.database.spec
+    sections = re.split(r"^(?=\d\\:\d\n-+$)", outputs["sparsity.rst"].partition("Who holds the metadata")[0], flags=re.M)[1:]
+    found = {section.partition("\n")[0].replace("\\", ""): rows(section) for section in sections}
+    assert found.keys() == {pattern.name for pattern in spec.granularities}
+    for pattern in spec.granularities:
+        (choice,) = (entry for entry in spec.choices if entry.units == pattern.units)
+        said: dict[int, int] = {}
+        for field, kept, written in found[pattern.name][1:]:
+            for units in filter(str.isascii, written.split("; ")):  # a dash stands where it is never written
+                numbers = [] if units == "none" else units.split(" and ")
+                assert set(numbers) <= set(kept.split(", ")), "what is not zero is kept"
+                said[sum(1 << int(unit) for unit in numbers)] = int(field.strip("`"), 2)
+        assert said == {int(units, 2): int(field, 2) for units, field in choice.fields.items()}
+
+
+def test_pages_name_what_libraries_call_it(catalog: Catalog, outputs: dict[str, str]) -> None:
+    """The dtype of each type, the tensor map's mode of each swizzle, the formats of block-scaled matrices."""
+    spec = catalog.database.spec
+    assert spec.shared_memory
+    dtypes = {row[0]: row[1] for row in rows(outputs["types.rst"].partition("Containers\n---")[0])[1:]}
+    assert dtypes == {f"``{one.name}``": f"``{one.numpy}``" for one in spec.types.elements}
+    modes = {row[0]: row[2] for row in rows(outputs["swizzles.rst"]) if len(row) == 3 and "TENSOR" in row[2]}
+    assert modes == {one.title: f"``{one.tma}``" for one in spec.shared_memory.swizzles}
+    section = outputs["block_scaling.rst"].partition("Formats with a name\n")[2].partition("Where the scale factors stand")[0]
+    formats = {row[0]: tuple(row[2:5]) for row in rows(section)[1:]}
+    assert formats == {f"``{one.name}``": (f"``{one.element}``", f"``{one.scale}``", str(one.block)) for one in spec.block_formats}
+
+
 def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, str]) -> None:
     """Each form's row names a row of the matrix; together they give ``accepted_by`` of every instruction."""
     for entry in catalog.database.spec.instructions:

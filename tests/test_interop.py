@@ -25,6 +25,8 @@ from ptxmma.operands import Operand
 
 LAYOUTS = pipeline.read(paths.SPEC).database.layout
 RANGES = [name for name, layout in LAYOUTS.items() if "N" in layout.shape and layout.operands == ("d",)]
+#: The most columns of each layout that must be told how many it has.
+MOST = {name: LAYOUTS[name].cols for name in RANGES}
 DESTINATIONS = {"row", "chunk", "block", "selector", "byte_id", "thread_id", "col", "computation"}
 
 
@@ -46,7 +48,7 @@ def test_cute_says_what_the_map_says(name: str) -> None:
         if dimension in places:
             expected += places[dimension] * below
             below *= 1 << (layout.map.outputs | layout.map.inputs)[dimension]
-    text = layout.to_cute()
+    text = layout.to_cute(MOST.get(name))
     found = from_cute(text)
     assert found.rank == 2
     assert found.size == found.cosize == len(lane)
@@ -59,7 +61,7 @@ def test_triton_says_what_the_map_says(name: str) -> None:
     layout = LAYOUTS[name]
     places, lane, value = _ways(layout)
     order = sorted(places, key=lambda dimension: dimension != "computation")  # the others stand as the map has them
-    bases = layout.to_triton()
+    bases = layout.to_triton(MOST.get(name))
     assert list(bases) == ["register", "lane", "warp"]
     assert len(bases["lane"]) == 5
     assert 32 << len(bases["warp"]) == layout.threads
@@ -85,16 +87,18 @@ def test_every_n_that_instructions_have(catalog: Catalog) -> None:
     assert {operand.layout.name for operand, _ in cases if operand.layout} == set(RANGES)
     for operand, n in cases:
         assert operand.layout is not None
-        found = from_cute(operand.layout.to_cute(n))
+        assert operand.to_cute() == operand.layout.to_cute(n)
+        found = from_cute(operand.to_cute())
         assert found.size == found.cosize == operand.rows * n
         lane, i = (grid.ravel() for grid in np.meshgrid(np.arange(operand.layout.threads), np.arange(operand.elements), indexing="ij"))
         row, col = operand.coords(lane, i)
         np.testing.assert_array_equal(found(lane, i), row + operand.rows * col)
         if n & (n - 1):
             with pytest.raises(ValueError, match=f"n = {n}: Triton's linear layouts need a power of two"):
-                operand.layout.to_triton(n)
+                operand.to_triton()
         else:
-            bases = operand.layout.to_triton(n)
+            bases = operand.to_triton()
+            assert bases == operand.layout.to_triton(n)
             assert bases["register"] == [list(operand.coords(0, 1 << bit)) for bit in range(operand.elements.bit_length() - 1)]
 
 
@@ -112,13 +116,32 @@ def test_columns_that_a_layout_lacks(ask: Any) -> None:
         ask(LAYOUTS["mma_sp_m16n8k32_metadata_b16"], n=8)
     with pytest.raises(TypeError, match="n must be one integer, not str"):
         ask(accumulator, n="8")
+    with pytest.raises(ValueError, match="wgmma_m64nNk16_d_b32 serves every N: pass n, or ask the operand of an instruction"):
+        ask(accumulator)
+
+
+def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
+    """Metadata, scale factors and matrices of one size have the text of their layout; without a layout there is none."""
+    operands = [operand for variant in catalog.all() for form in variant.forms for operand in form.operands]
+    held = {operand.layout.name: operand for operand in operands if operand.layout is not None}
+    assert set(held) == set(LAYOUTS)
+    for name, operand in held.items():
+        if name not in RANGES:
+            assert operand.to_cute() == LAYOUTS[name].to_cute()
+            assert operand.to_triton() == LAYOUTS[name].to_triton()
+    for operand in {operand.kind: operand for operand in operands if operand.layout is None}.values():
+        for ask in (operand.to_cute, operand.to_triton):
+            with pytest.raises(ValueError, match=f"operand '{operand.name}' has no layout"):
+                ask()
 
 
 def test_b_of_many_n() -> None:
     bits = {"i": (("col", 3),), "lane": (("row", 0), ("row", 1), ("col", 0), ("col", 1), ("col", 2))}
     held = BitMap({"i": 1, "lane": 5}, {"row": 2, "col": 4}, bits)
     layout = Layout(name="toy", kind="fragment", family="toy", operands=("b",), shape="m16nNk4", rows=4, cols=16, entry=0, map=held)
-    assert layout.to_cute() == "((4,8),2):((16,1),8)"
+    assert layout.to_cute(n=16) == "((4,8),2):((16,1),8)"
+    with pytest.raises(ValueError, match="toy serves every N: pass n"):
+        layout.to_cute()
     assert layout.to_cute(n=8) == "((4,8),1):((8,1),0)"
     assert layout.to_triton(n=8) == {"register": [], "lane": [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], "warp": []}
     with pytest.raises(ValueError, match="n = 12: toy has a multiple of 8 columns, 16 at most"):
@@ -295,14 +318,31 @@ def test_equal_however_modes_are_split(layout: CuteLayout) -> None:
     assert list(map(other, range(one.size))) == list(map(one, range(one.size)))
 
 
-@given(CUTE, st.data())
-def test_equality_is_that_of_functions(layout: CuteLayout, data: st.DataObject) -> None:
+@given(CUTE, st.none() | SWIZZLES, st.data())
+def test_equality_is_that_of_functions(layout: CuteLayout, swizzle: Swizzle | None, data: st.DataObject) -> None:
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     sizes = [math.prod(_leaves(mode)) for mode in shape]
     strides = [data.draw(st.sampled_from([0, 1, *_leaves(layout.stride)])) for _ in sizes]
-    other = CuteLayout(tuple(sizes), tuple(strides), offset=layout.offset)
+    other = CuteLayout(tuple(sizes), tuple(strides), data.draw(st.sampled_from([layout.swizzle, swizzle])), layout.offset)
     places = itertools.product(*map(range, sizes))
     assert (layout == other) == all(layout(*place) == other(*place) for place in places)
+
+
+def test_large_swizzled_layouts() -> None:
+    """More places than are looked at together; the last one differs.  Too many, and only what needs no look has an answer."""
+    one, other = from_cute("Sw<1,17,1> o 0 o (512,512):(1,512)"), from_cute("Sw<1,17,1> o 0 o ((256,2),512):((1,256),512)")
+    assert one == other
+    assert one.cosize == 1 << 18
+    assert from_cute("Sw<1,17,1> o 1 o (512,512):(1,512)").cosize == (1 << 18 | 1 << 17) + 1
+    assert from_cute("Sw<2,17,2> o 0 o (512,512):(1,512)") == from_cute("(512,512):(1,512)")
+    assert from_cute("Sw<1,17,1> o 1 o (512,512):(1,512)") != from_cute("Sw<2,30,2> o 1 o (512,512):(1,512)")
+    huge = from_cute("Sw<3,4,3> o 0 o (65536,65536):(65536,1)")
+    assert huge == from_cute("Sw<3,4,3> o 0 o (65536,(256,256)):(65536,(1,256))")
+    with pytest.raises(ValueError, match="has 4294967296 places: too many to look at each; swizzled layouts may have 67108864 here"):
+        _ = huge.cosize
+    with pytest.raises(ValueError, match="has 4294967296 places"):
+        _ = huge == from_cute("(65536,65536):(65536,1)")
+    assert from_cute("(65536,65536):(65536,1)").cosize == 1 << 32
 
 
 def test_equal_and_not() -> None:
@@ -336,27 +376,27 @@ def test_spellings(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", 'column 1: expected an integer or "(", not the end of the text'),
+        ("", 'column 1: expected an integer of at most 18 digits or "(", not the end of the text'),
         ("(4,8)", 'column 6: expected ":" and the strides, not the end of the text'),
         ("(4,8):(1,4", 'column 11: expected "," or ")", not the end of the text'),
         ("(4,8):(1,4))", "column 12: expected the end of the text, not ')'"),
-        ("(4,8):(1,4,32)", "column 7: the strides (1,4,32) do not fit the shape (4,8)"),
-        ("(4,8): 1", "column 8: the strides 1 do not fit the shape (4,8)"),
-        ("(4,-8):(1,4)", "column 4: expected an integer or \"(\", not '-8):(1,4)'"),
-        ("(4,0):(1,4)", "column 4: expected an integer of 1 or more and at most 18 digits, not '0):(1,4)'"),
-        ("(4,1234567890123456789):(1,4)", "column 4: expected an integer of 1 or more and at most 18 digits, not '123456789012'"),
-        ("():()", "column 2: expected an integer or \"(\", not '):()'"),
-        ("(4,?):(1,4)", "column 4: expected an integer or \"(\", not '?):(1,4)'"),
-        ("((8,m),(T,2k)):((1T,SBO),(1,LBO))", "column 5: expected an integer or \"(\", not 'm),(T,2k)):('"),
+        ("(4,8):(1,4,32)", "the strides (1,4,32) do not fit the shape (4,8)"),
+        ("(4,8): 1", "the strides 1 do not fit the shape (4,8)"),
+        ("(4,-8):(1,4)", "column 4: expected an integer of at most 18 digits or \"(\", not '-8):(1,4)'"),
+        ("(4,0):(1,4)", "(4,0):(1,4): sizes must be 1 or more, strides and offsets 0 or more"),
+        ("(4,1234567890123456789):(1,4)", "column 4: expected an integer of at most 18 digits or \"(\", not '123456789012'"),
+        ("():()", "column 2: expected an integer of at most 18 digits or \"(\", not '):()'"),
+        ("(4,?):(1,4)", "column 4: expected an integer of at most 18 digits or \"(\", not '?):(1,4)'"),
+        ("((8,m),(T,2k)):((1T,SBO),(1,LBO))", "column 5: expected an integer of at most 18 digits or \"(\", not 'm),(T,2k)):('"),
         ("Layout<Shape<_4,_8>>", "column 20: expected \",\" and the strides, not '>'"),
         ("Shape<_4,_8):(1,4)", 'column 12: expected "," or ">", not \'):(1,4)\''),
         ("Sw<3,4,3>", 'column 10: expected "o" after the swizzle, not the end of the text'),
         ("Sw<3,4,3> o ptr o 8:1", "column 13: expected an offset or smem_ptr[16b](unset), not 'ptr o 8:1'"),
-        ("Sw<3,4,2> o 0 o 8:1", "column 1: Sw<3,4,2>: B and M must not be negative, and S must be B places or more"),
-        ("Sw<3,4,3> o smem_ptr[6b](unset) o 8:1", "column 13: Sw<3,4,3> does not keep elements of 6 bits whole"),
-        ("Sw<3,0,3> o smem_ptr[0b](unset) o 8:1", "column 13: Sw<3,0,3> does not keep elements of 0 bits whole"),
-        ("Sw<3,0,3> o smem_ptr[16b](unset) o 8:1", "column 13: Sw<3,0,3> does not keep elements of 16 bits whole"),
-        ("(" * 10_000, "column 33: expected no more than 32 parentheses within each other, not '(((((((((((('"),
+        ("Sw<3,4,2> o 0 o 8:1", "Sw<3,4,2>: B and M must not be negative, and S must be B places or more"),
+        ("Sw<3,4,3> o smem_ptr[6b](unset) o 8:1", "smem_ptr[6b]: Sw<3,4,3> does not keep elements of 6 bits whole"),
+        ("Sw<3,0,3> o smem_ptr[0b](unset) o 8:1", "smem_ptr[0b]: Sw<3,0,3> does not keep elements of 0 bits whole"),
+        ("Sw<3,0,3> o smem_ptr[16b](unset) o 8:1", "smem_ptr[16b]: Sw<3,0,3> does not keep elements of 16 bits whole"),
+        ("(" * 10_000, "column 34: expected no more than 32 parentheses within each other, not '(((((((((((('"),
     ],
 )
 def test_bad_texts(text: str, message: str) -> None:
@@ -372,6 +412,10 @@ def test_bad_layouts_and_coordinates() -> None:
         CuteLayout(8, (1,))
     with pytest.raises(ValueError, match="sizes must be 1 or more, strides and offsets 0 or more"):
         CuteLayout((4, 8), (1, -4))
+    with pytest.raises(ValueError, match=f"its largest index, {(1 << 80) - 1}, has more than 63 bits"):
+        CuteLayout((1 << 40, 1 << 40), (1, 1 << 40))
+    with pytest.raises(ValueError, match=r"Sw<40,20,40>: it reaches beyond the 63 bits of an index"):
+        Swizzle(40, 20, 40)
     with pytest.raises(ValueError, match=r"expected a swizzle such as \"Sw<3,4,3>\", not '8:1'"):
         Swizzle.parse("8:1")
     layout = from_cute("((4,8),2):((1,4),32)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ptxmma import elements, layouts
+from ptxmma import elements, layouts, scaling, sparse
 from ptxmma.elements import Array
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Catalog, catalog, instruction
+from ptxmma.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
 from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
 from ptxmma.registers import tiling
@@ -55,6 +56,11 @@ def _held_in_registers(held: Catalog) -> Iterator[Operand]:
 
 
 _OPERANDS = list(_held_in_registers(_DATABASE))
+
+
+def _layout(operand: Operand) -> str:
+    assert operand.layout is not None
+    return operand.layout.name
 
 
 def _random(operand: Operand, shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -122,6 +128,25 @@ def test_registers_have_the_type_of_the_wrappers() -> None:
     assert held == {"b32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
 
 
+_BY_LAYOUT = {name: list(same) for name, same in itertools.groupby(sorted(_OPERANDS, key=_layout), _layout)}
+
+
+def test_every_fragment_has_an_operand() -> None:
+    assert set(_BY_LAYOUT) == {layout.name for layout in _DATABASE.database.layouts if layout.kind == "fragment"}
+
+
+@pytest.mark.parametrize("name", _BY_LAYOUT)
+def test_matrices_of_every_layout_there_and_back(name: str) -> None:
+    for seed, operand in enumerate(_BY_LAYOUT[name]):
+        rows, cols = 2 * operand.rows, 3 * operand.cols
+        matrix = _random(operand, (2, *_tile(operand, 2, 3)), seed)
+        registers = operand.pack_tiles(matrix)
+        assert registers.shape[1:3] == (2, 3)
+        assert np.array_equal(_bits(operand.unpack_tiles(registers)), _bits(matrix)), operand
+        part = matrix[..., : rows - 1, : cols - 1]
+        assert np.array_equal(_bits(operand.unpack_tiles(operand.pack_tiles(part, pad=True), part.shape)), _bits(part)), operand
+
+
 @given(data=st.data())
 def test_whole_matrices_there_and_back(data: st.DataObject) -> None:
     operand = data.draw(st.sampled_from(_OPERANDS))
@@ -176,6 +201,12 @@ def test_words_are_as_wide_as_the_layout_allows() -> None:
     assert _F16.operand("b").tiling.transposed.word == np.uint32
     assert _F16.operand("c").tiling.word == np.uint64
     assert s8.operand("a").tiling.word == np.uint32
+
+
+def test_orders_that_are_kept_cannot_be_written() -> None:
+    order = _F16.operand("a").tiling
+    for kept in (order.order, *order._places, order.transposed.order):
+        assert not kept.flags.writeable
 
 
 def test_padding_bits_of_containers_are_written_zero_and_ignored() -> None:
@@ -234,6 +265,11 @@ def test_a_made_up_family_is_packed_too() -> None:
         assert np.array_equal(operand.pack(matrix).view(np.uint8), _by_coords(operand, matrix))
 
 
+def _any(value: Any) -> Any:
+    """What the type checker would not let pass."""
+    return value
+
+
 _A = _F16.operand("a")
 _ONE = np.zeros((16, 16), np.float16)
 _REGISTERS = np.zeros((32, 4), np.uint32)
@@ -252,20 +288,30 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         (lambda: _A.pack(np.zeros((0, 16, 16), np.float16)), "a: an array of shape (0, 16, 16) has no elements"),
         (
             lambda: _A.pack_tiles(_ONE[:15]),
-            "a of shape (15, 16): the last two sizes must be multiples of 16 and 16; pad=True fills up with zeros",
+            "a of shape (15, 16): the last two sizes must be multiples of 16 and 16, as 16 and 16 are; pad=True pads",
         ),
         (lambda: _A.unpack(_REGISTERS[:, :3]), "registers have shape (32, 3); a takes (..., 32, 4): threads, registers of each"),
         (
             lambda: _A.unpack(_REGISTERS.astype(np.uint64)),
-            "registers have dtype uint64; a takes uint32, or any type of 4 bytes that holds its bits",
+            "registers has dtype uint64; it takes uint32, or any dtype of 4 bytes, for its bits",
         ),
         (lambda: _A.unpack(_REGISTERS[None][:0]), "registers: an array of shape (0, 32, 4) has no elements"),
         (lambda: _A.unpack_tiles(_REGISTERS), "registers have shape (32, 4); a grid of tiles is (..., R/16, C/16, 32, 4)"),
         (
             lambda: _A.unpack_tiles(_REGISTERS[None, None], (17, 3)),
-            "shape (17, 3) does not fit registers that hold tiles of shape (16, 16)",
+            "shape (17, 3) does not fit registers that hold a matrix of shape (16, 16), padding included",
         ),
-        (lambda: _A.unpack_tiles(_REGISTERS[None, None], (2, 16, 16)), "the last two sizes are 1..16 x 1..16"),
+        (
+            lambda: _A.unpack_tiles(_REGISTERS[None, None].repeat(2, 0), (16, 16)),
+            "shape (16, 16) does not fit registers that hold a matrix of shape (32, 16), padding included: "
+            "the last two sizes are integers, 17..32 x 1..16",
+        ),
+        (lambda: _A.unpack_tiles(_REGISTERS[None, None], _any(16)), "shape 16 does not fit"),
+        (lambda: _A.unpack_tiles(_REGISTERS[None, None], _any((16.0, 16.0))), "shape (16.0, 16.0) does not fit"),
+        (lambda: _A.unpack_tiles(_REGISTERS[None, None], _any("ab")), "shape ab does not fit"),
+        (lambda: _A.unpack(_REGISTERS.astype(">u4")), "registers has dtype >u4, of the other byte order"),
+        (lambda: _A.unpack(_REGISTERS.astype("S4")), "registers has dtype |S4, which is no number"),
+        (lambda: _A.unpack_tiles(_REGISTERS[None, None], (2, 16, 16)), "the last two sizes are integers, 1..16 x 1..16"),
         (lambda: _F16.operand("d").pack(_ONE), "d has dtype float16; f32 takes float32"),
         (lambda: _SPARSE.operand("e").pack(_ONE), "operand 'e' holds no elements of a matrix"),
         (lambda: instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").operand("a").pack(_ONE[:8, :4]), "it takes (..., 4, R, C)"),
@@ -330,13 +376,56 @@ def test_metadata_of_whole_matrices_there_and_back(data: st.DataObject) -> None:
     assert shared.shape == (*batch, down, math.ceil(tiles / metadata.selectors), metadata.layout.threads)
     register, selector = divmod(tile, metadata.selectors)
     assert np.array_equal(metadata.unpack(shared[..., row, register, :], selector), part)
-    assert np.array_equal(metadata.unpack_tiles(shared, tiles=tiles), packed)
+    assert np.array_equal(metadata.unpack_tiles(shared, shape=packed.shape), packed)
 
     chosen = data.draw(st.integers(0, metadata.selectors - 1))
     apart = metadata.pack_tiles(packed, chosen)
     assert apart.shape == (*batch, down, tiles, metadata.layout.threads)
     assert np.array_equal(apart[..., row, tile, :], metadata.pack(part, chosen))
     assert np.array_equal(metadata.unpack_tiles(apart, chosen), packed)
+
+
+@given(data=st.data())
+def test_padded_metadata_is_legal_and_goes_away(data: st.DataObject) -> None:
+    metadata = data.draw(st.sampled_from(_METADATA))
+    rows, width = data.draw(st.integers(1, 2 * metadata.rows)), data.draw(st.integers(1, 5 * metadata.chunks // 2))
+    selector = data.draw(st.sampled_from([None, *range(metadata.selectors)]))
+    packed = np.full((2, rows, width), int(metadata.legal[0], 2) * 0x11, np.uint8)
+    registers = metadata.pack_tiles(packed, selector, pad=True)
+    tiles = math.ceil(width / (metadata.chunks // 2))
+    assert registers.shape[:3] == (2, math.ceil(rows / metadata.rows), math.ceil(tiles / metadata.selectors) if selector is None else tiles)
+    assert np.array_equal(metadata.unpack_tiles(registers, selector, packed.shape), packed)
+    assert np.array_equal(metadata.unpack_tiles(registers, selector, (rows, width)), packed)
+    for one in range(metadata.selectors) if selector is None else [selector]:
+        assert not metadata.problems(registers, one), "what fills up is legal too"
+
+
+#: A sparse instruction for each layout of A and of its metadata.
+_SPARSE_A = {
+    f"{found.forms[0].operand('a').layout} {found.metadata.layout}": found
+    for found in _DATABASE.all() if found.sparse and found.variant.shape is not None
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("found", _SPARSE_A.values(), ids=lambda found: found.identifier)
+def test_a_matrix_of_any_size_becomes_registers(found: Instruction) -> None:
+    """Pruned, compressed and packed with padding, and all the way back."""
+    a, name = found.forms[0].operand("a"), found.metadata.granularity.name
+    assert a.element is not None
+    matrix = _random(a, (17, 33))
+    if a.element.form == "float":
+        matrix[~np.isfinite(elements.numbers(_bits(matrix), a.element))] = 1
+    pruned = sparse.prune(matrix, name, element=a.element, pad=True)
+    values, metadata = sparse.compress(pruned, name, element=a.element, pad=True)
+    registers, held = a.pack_tiles(values, pad=True), found.metadata.pack_tiles(metadata, 0, pad=True)
+    assert registers.shape[:2] == held.shape[:2]
+    assert not found.metadata.problems(held)
+    whole = _bits(sparse.decompress(a.unpack_tiles(registers), found.metadata.unpack_tiles(held, 0), name))
+    assert np.array_equal(whole[:17, :33], _bits(pruned))
+    assert not whole[17:].any()
+    assert not whole[:, 33:].any()
+    back = sparse.decompress(a.unpack_tiles(registers, values.shape), found.metadata.unpack_tiles(held, 0, metadata.shape), name)
+    assert np.array_equal(_bits(back), whole[:17, : back.shape[1]])
 
 
 def test_problems_are_named_and_placed() -> None:
@@ -380,28 +469,30 @@ _WORDS = np.zeros(32, np.uint32)
             lambda: _META.pack(np.zeros((16, 4), np.uint8)),
             "metadata has shape (16, 4); one tile is (..., 16, 2): pack_tiles takes larger matrices",
         ),
-        (lambda: _META.pack(_TILE.astype(np.uint16)), "metadata has dtype uint16; it takes uint8, 2 fields in each byte"),
-        (lambda: _META.pack(_TILE[0]), "metadata has shape (2,); it takes (..., rows, chunks / 2)"),
+        (lambda: _META.pack(_TILE.astype(np.uint16)), "row-major metadata is uint8 (..., rows, chunks / 2), at least one; this is uint16"),
+        (lambda: _META.pack(_TILE.view(np.int8)), "row-major metadata is uint8 (..., rows, chunks / 2), at least one; this is int8"),
+        (lambda: _META.pack(_TILE[0]), "row-major metadata is uint8 (..., rows, chunks / 2), at least one; this is uint8 of shape (2,)"),
         (lambda: _META.pack(_TILE, 4), "selector = 4 is out of range: 0..3"),
         (lambda: _META.pack(_TILE, -1), "selector = -1 is out of range: 0..3"),
         (lambda: _META.unpack(_WORDS, 4), "selector = 4 is out of range: 0..3"),
         (lambda: _META.problems(_WORDS, 4), "selector = 4 is out of range: 0..3"),
         (
             lambda: _META.pack_tiles(np.zeros((16, 3), np.uint8)),
-            "metadata of shape (16, 3): the last two sizes must be multiples of 16 and 2",
+            "metadata of shape (16, 3): the last two sizes must be multiples of 16 and 2, as 16 and 4 are; pad=True pads",
         ),
-        (lambda: _META.pack_tiles(np.zeros((0, 2), np.uint8)), "metadata: an array of shape (0, 2) has no elements"),
+        (lambda: _META.pack_tiles(np.zeros((0, 2), np.uint8)), "at least one; this is uint8 of shape (0, 2)"),
         (lambda: _META.unpack(_WORDS[:31]), "registers have shape (31,); they are (..., 32): one of each thread"),
         (
             lambda: _META.unpack(_WORDS.astype(np.uint16)),
-            "registers have dtype uint16; they are uint32, or any type of 4 bytes that holds its bits",
+            "registers has dtype uint16; it takes uint32, or any dtype of 4 bytes, for its bits",
         ),
         (lambda: _META.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., R/16, K-tiles, 32)"),
         (
-            lambda: _META.unpack_tiles(_WORDS[None, None], tiles=5),
-            "tiles = 5 is out of range: registers of shape (1, 1, 32) hold 1..4 K-tiles",
+            lambda: _META.unpack_tiles(_WORDS[None, None], shape=(16, 9)),
+            "shape (16, 9) does not fit registers that hold a matrix of shape (16, 8), padding included: "
+            "the last two sizes are integers, 1..16 x 1..8",
         ),
-        (lambda: _META.unpack_tiles(_WORDS[None, None], 0, tiles=2), "hold 1 K-tiles"),
+        (lambda: _META.unpack_tiles(_WORDS[None, None], 0, shape=(16, 4)), "1..16 x 1..2"),
     ],
 )
 def test_bad_metadata_is_refused(call: Any, message: str) -> None:
@@ -425,6 +516,11 @@ def _scaled() -> dict[str, Scales]:
 _SCALES = _scaled()
 
 
+def _by_row(scales: Scales, factors: Array) -> Array:
+    """The scale factors of one tile by row and block."""
+    return factors if scales.matrix == "a" else factors.T
+
+
 def _factors(scales: Scales, *shape: int, seed: int = 2) -> Array:
     codes = np.random.default_rng(seed).integers(0, 128, shape, np.uint8)
     return elements.typed(codes, scales.element)
@@ -438,11 +534,12 @@ def test_every_scale_factor_stands_where_locate_says(name: str) -> None:
     shared = np.zeros(32, np.uint32)
     written = {}
     for number, (byte_id, thread_id) in enumerate(itertools.product(scales.byte_ids, scales.thread_ids)):
-        factors = _factors(scales, scales.rows, scales.blocks, seed=number)
+        factors = _factors(scales, *scales.shape, seed=number)
+        by_row = _by_row(scales, _bits(factors))
         expected = bytearray(128)
         for row, block in itertools.product(range(scales.rows), range(scales.blocks)):
             lane, byte = scales.locate(row, block, byte_id=byte_id, thread_id=thread_id)
-            expected[4 * lane + byte] = int(_bits(factors)[row, block])
+            expected[4 * lane + byte] = int(by_row[row, block])
         assert scales.pack(factors, byte_id, thread_id).tobytes() == bytes(expected)
         before = shared.copy()
         merged = scales.pack(factors, byte_id, thread_id, shared)
@@ -457,18 +554,28 @@ def test_every_scale_factor_stands_where_locate_says(name: str) -> None:
 @given(data=st.data())
 def test_scale_factors_of_whole_matrices_there_and_back(data: st.DataObject) -> None:
     scales = _SCALES[data.draw(st.sampled_from(sorted(_SCALES)))]
-    rows, blocks = data.draw(st.integers(1, 3 * scales.rows)), data.draw(st.integers(1, 3 * scales.blocks))
+    sizes = [data.draw(st.integers(1, 3 * size)) for size in scales.shape]
     byte_id, thread_id = data.draw(st.sampled_from(scales.byte_ids)), data.draw(st.sampled_from(scales.thread_ids))
-    factors = _factors(scales, 2, rows, blocks)
+    factors = _factors(scales, 2, *sizes)
     registers = scales.pack_tiles(factors, byte_id, thread_id, pad=True)
-    assert registers.shape == (2, math.ceil(rows / scales.rows), math.ceil(blocks / scales.blocks), 32)
+    grid = [math.ceil(size / step) for size, step in zip(sizes, scales.shape, strict=True)]
+    assert registers.shape == (2, *grid, 32)
     assert np.array_equal(_bits(scales.unpack_tiles(registers, byte_id, thread_id, factors.shape)), _bits(factors))
-    assume(rows >= scales.rows and blocks >= scales.blocks)
-    first = scales.pack(factors[:, : scales.rows, : scales.blocks], byte_id, thread_id)
-    assert np.array_equal(registers[:, 0, 0], first)
+    whole = [size // step for size, step in zip(sizes, scales.shape, strict=True)]
+    assume(all(whole))
+    row, col = (data.draw(st.integers(0, count - 1)) for count in whole)
+    height, width = scales.shape
+    tile = factors[:, row * height : (row + 1) * height, col * width : (col + 1) * width]
+    assert np.array_equal(registers[:, row, col], scales.pack(tile, byte_id, thread_id))
 
 
-_SCALE_A = _BLOCKS_2.scales("a")
+def test_tiles_of_scale_factors_are_in_the_order_of_the_tiles_of_b() -> None:
+    b, scales = _BLOCKS_2.operand("b"), _BLOCKS_2.scales("b")
+    quantised = scaling.quantise(np.ones((3 * b.rows, 5 * b.cols), np.float32), scaling.of(_BLOCKS_2, "b"))
+    assert scales.pack_tiles(quantised.scales).shape[:2] == b.pack_tiles(quantised.elements).shape[:2] == (3, 5)
+
+
+_SCALE_A, _SCALE_B = _BLOCKS_2.scales("a"), _BLOCKS_2.scales("b")
 _FACTORS = np.ones((16, 2), ml_dtypes.float8_e8m0fnu)
 _NEGATIVE = np.ones((16, 4), ml_dtypes.float8_e4m3fn)
 _NEGATIVE[7, 2] = -2.0
@@ -489,9 +596,12 @@ _NEGATIVE[7, 2] = -2.0
             "scales has dtype float32; ue8m0 takes float8_e8m0fnu, or uint8 for raw bits",
         ),
         (lambda: _SCALE_A.pack(_FACTORS, registers=_WORDS[None]), "registers have shape (1, 32); for scales of this shape they are (32,)"),
-        (lambda: _SCALE_A.pack_tiles(_FACTORS[:9]), "the last two sizes must be multiples of 16 and 2; pad=True fills up with zeros"),
-        (lambda: _SCALE_A.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., R/16, blocks/2, 32)"),
-        (lambda: _SCALE_A.unpack_tiles(_WORDS[None, None], shape=(17, 2)), "the last two sizes are 1..16 x 1..2"),
+        (lambda: _SCALE_A.pack_tiles(_FACTORS[:9]), "the last two sizes must be multiples of 16 and 2, as 16 and 2 are; pad=True pads"),
+        (lambda: _SCALE_A.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., rows/16, blocks/2, 32)"),
+        (lambda: _SCALE_A.unpack_tiles(_WORDS[None, None], shape=(17, 2)), "the last two sizes are integers, 1..16 x 1..2"),
+        (lambda: _SCALE_B.pack(_FACTORS[:8]), "scales have shape (8, 2); one tile is (..., 2, 8): pack_tiles takes larger matrices"),
+        (lambda: _SCALE_B.pack(_FACTORS[0]), "scales have shape (2,); they are (..., blocks, columns)"),
+        (lambda: _SCALE_B.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., blocks/2, columns/8, 32)"),
         (lambda: _BLOCKS_4.scales("a").pack(_NEGATIVE), "the scale at (7, 2) is negative (0xc0); ue4m3 has no sign"),
         (lambda: _BLOCKS_2.scales("d"), "has no scale factors for 'd'"),
         (lambda: _F16.scales("a"), "has no scale factors for 'a'"),
@@ -500,3 +610,16 @@ _NEGATIVE[7, 2] = -2.0
 def test_bad_scale_factors_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spelling", ["mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32", "nothing"])
+def test_what_is_unknown_can_be_pickled(spelling: str) -> None:
+    with pytest.raises(UnknownInstruction) as caught:
+        instruction(spelling)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is UnknownInstruction
+    assert (again.spelling, again.reason, again.close) == (caught.value.spelling, caught.value.reason, caught.value.close)
+    assert str(again) == str(caught.value)

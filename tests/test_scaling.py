@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,7 +58,7 @@ def _numbers(element: ElementType) -> list[tuple[float, int]]:
 
 def _nearest(value: float, element: ElementType) -> int:
     """The code nearest to a number, the even one of two, found by looking at all."""
-    magnitude = min(abs(value), scaling.largest(element))
+    magnitude = min(abs(value), element.largest)
     best = min(_numbers(element), key=lambda one: (abs(magnitude - one[0]), one[1] & 1))[1]
     return best | (1 << element.exponent + element.mantissa if math.copysign(1, value) < 0 else 0)
 
@@ -65,11 +67,11 @@ def _expected(values: list[float], form: Format) -> tuple[int, list[int]]:
     """Scale and elements of one block in exact arithmetic."""
     peak = max(map(abs, values))
     if form.scale.mantissa:
-        scale = _nearest(peak / scaling.largest(form.element), form.scale)
+        scale = _nearest(peak / form.element.largest, form.scale)
     else:  # OCP MX v1.0, section 6.3
         powers = [number for number, _ in _numbers(form.element) if number and math.frexp(number)[0] == 0.5]
         exponent = math.frexp(peak)[1] - math.frexp(max(powers))[1] if peak else -math.inf
-        scale = int(max(0, min(exponent + form.scale.bias, scaling.largest_code(form.scale))))
+        scale = int(max(0, min(exponent + form.scale.bias, form.scale.largest_code)))
     factor = _number(scale, form.scale)
     return scale, [_nearest(value / factor if factor else math.copysign(0, value), form.element) for value in values]
 
@@ -101,7 +103,7 @@ def test_every_code_is_decoded_as_the_definition_says(catalog: Catalog, name: st
 )
 def test_the_largest_numbers_are_those_of_the_standard(catalog: Catalog, name: str, largest: float, emax: int) -> None:
     element = layouts.element_type(catalog.database.spec, name)
-    assert (scaling.largest(element), scaling.emax(element)) == (largest, emax)
+    assert (element.largest, element.emax) == (largest, emax)
     assert largest == max(number for number, _ in _numbers(element)) == float(_finfo(types.dtype(element)).max)
 
 
@@ -153,10 +155,10 @@ def test_the_error_is_half_a_step_unless_saturated(formats: dict[str, Format], n
     magnitude = np.abs(types.numbers(elements.view(np.uint8), form.element))
     exponents = np.maximum(np.frexp(magnitude)[1] - 1, 1 - form.element.bias)
     half = np.ldexp(0.5, exponents - form.element.mantissa) * factors
-    saturated = np.abs(matrix) > scaling.largest(form.element) * factors  # all of a block whose factor was rounded to zero
+    saturated = np.abs(matrix) > form.element.largest * factors  # all of a block whose factor was rounded to zero
     error = np.abs(back.astype(np.float64) - matrix)
     assert np.all((error <= half) | saturated)
-    expected = np.where(np.broadcast_to(factors, matrix.shape) > 0, scaling.largest(form.element), 0)
+    expected = np.where(np.broadcast_to(factors, matrix.shape) > 0, form.element.largest, 0)
     assert np.all(magnitude[saturated] == expected[saturated])
 
 
@@ -310,7 +312,6 @@ def test_an_instruction_says_its_format(scaled: list[Instruction]) -> None:
             blocks = int(instruction.qualifiers["scale_vec"][-2])  # the 2 of scale_vec::2X
             assert (form.element.name, form.scale.name) == (instruction.qualifiers[qualifier], instruction.qualifiers["stype"])
             assert (form.block, form.axis) == (k // blocks, axis)
-            assert scaling.block(instruction) == form.block
 
 
 def test_named_formats_are_those_of_their_instructions(catalog: Catalog, scaled: list[Instruction], formats: dict[str, Format]) -> None:
@@ -335,7 +336,7 @@ def test_both_operands_of_an_instruction_multiply(scaled: list[Instruction]) -> 
     qa, qb = scaling.quantise(a, left), scaling.quantise(b, right)
     assert qa.scales.shape == (m, k // left.block)
     assert qb.scales.shape == (k // right.block, n)
-    for held, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales.T)):
+    for held, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales)):
         np.testing.assert_array_equal(held.unpack(held.pack(scales)).view(np.uint8), scales.view(np.uint8))
     total = np.zeros((m, n))
     for number in range(k // left.block):
@@ -381,6 +382,11 @@ def test_the_first_of_a_batch_is_named(formats: dict[str, Format]) -> None:
         (np.ones((2, 0), np.float32), {"pad": True}, r"empty: it has shape \(2, 0\)"),
         (np.ones((2, 32), np.float32), {"axis": 2}, "axis = 2 is out of range"),
         (np.ones((), np.float32), {}, "axis = -1 is out of range"),
+        (np.ones((2, 32), np.float32), {"axis": 1.5}, "axis = 1.5; it must be an integer"),
+        (np.ones((2, 32), np.float32), {"axis": "rows"}, "axis = 'rows'; it must be an integer"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": "a"}, "tensor_scale = 'a'; it must be a positive number that float32 holds"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": [1.0, 2.0]}, r"tensor_scale = \[1.0, 2.0\]; it must be"),
+        (np.ones((2, 32), np.float32), {"tensor_scale": 10**400}, "tensor_scale = 10{400}; it must be"),
         ([[1.0] * 32], {}, "must be a NumPy array or a torch tensor, not list"),
         (np.ones((2, 32), np.float32), {"tensor_scale": 0.0}, "tensor_scale = 0.0; it must be a positive number"),
         (np.ones((2, 32), np.float32), {"tensor_scale": math.nan}, "tensor_scale = nan"),
@@ -410,6 +416,20 @@ def test_what_cannot_be_dequantised(formats: dict[str, Format]) -> None:
         scaling.dequantise(elements, scales, form, tensor_scale=-1)
 
 
+def test_a_name_means_the_format_of_the_database(catalog: Catalog) -> None:
+    spec = catalog.database.spec
+    own = msgspec.structs.replace(next(entry for entry in spec.block_formats if entry.name == "mxfp4"), name="mine", block=8)
+    database = msgspec.structs.replace(catalog.database, spec=msgspec.structs.replace(spec, block_formats=(own,)))
+    matrix = _random((2, 16), 10)
+    elements, scales = scaling.quantise(matrix, "mine", database=database)
+    assert scales.shape == (2, 2)
+    expected = scaling.dequantise(elements, scales, scaling.custom("e2m1", "ue8m0", 8))
+    np.testing.assert_array_equal(scaling.dequantise(elements, scales, "mine", database=database), expected)
+    assert scaling.tensor_scale(matrix, "mine", database=database) == scaling.tensor_scale(matrix, "mxfp4")
+    with pytest.raises(ValueError, match="unknown format 'mxfp4'; known: mine"):
+        scaling.quantise(matrix, "mxfp4", database=database)
+
+
 def test_formats_that_do_not_exist(catalog: Catalog) -> None:
     database = catalog.database
     assert scaling.custom("e2m1", "ue8m0", 16, database=database).block == 16
@@ -417,6 +437,15 @@ def test_formats_that_do_not_exist(catalog: Catalog) -> None:
         scaling.custom("f16", "ue8m0", 32, database=database)
     with pytest.raises(ValueError, match="unknown scale type 'e4m3'; known: ue8m0, ue4m3"):
         scaling.custom("e2m1", "e4m3", 32, database=database)
+    for wrong in (["mxfp4"], None, "mxfp5"):
+        with pytest.raises(ValueError, match=re.escape(f"unknown format {wrong!r}; known: mxfp8_e4m3, ")):
+            scaling.quantise(np.ones((1, 32), np.float32), wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"unknown element type \['e2m1'\]; known: e4m3"):
+        scaling.custom(["e2m1"], "ue8m0", 32)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"block = 1\.5; it must be an integer"):
+        scaling.custom("e2m1", "ue8m0", 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="axis = 'k'; it must be an integer"):
+        scaling.custom("e2m1", "ue8m0", 16, axis="k")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="block = 0"):
         scaling.custom("e2m1", "ue8m0", 0, database=database)
     plain = catalog.find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

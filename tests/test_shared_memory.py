@@ -130,6 +130,52 @@ def test_images_hold_every_element_at_its_address(layout: SharedLayout, seed: in
     np.testing.assert_array_equal(image, expected)
 
 
+@given(_layouts(), st.integers(1, 40), st.integers(1, 200))
+@settings(max_examples=50)
+def test_whole_matrices_go_to_an_image_for_each_tile(layout: SharedLayout, rows: int, depth: int) -> None:
+    matrix = _random(layout.element, (2, rows, depth), rows)
+    images = layout.store_tiles(matrix, pad=True)
+    down, across = -(-rows // layout.x), -(-depth // layout.k)
+    assert images.shape == (2, down, across, layout.size)
+    full = np.zeros((2, down * layout.x, across * layout.k), matrix.dtype)
+    full[:, :rows, :depth] = matrix
+    for row, column in itertools.product(range(down), range(across)):
+        tile = full[:, row * layout.x :, column * layout.k :][:, : layout.x, : layout.k]
+        np.testing.assert_array_equal(images[:, row, column], layout.store(tile))
+    np.testing.assert_array_equal(layout.store_tiles(full), images)
+    _same(layout.load_tiles(images), full, layout.element)
+    _same(layout.load_tiles(images, (rows, depth)), matrix, layout.element)
+    _same(layout.load_tiles(images, matrix.shape), matrix, layout.element)
+
+
+def test_whole_matrices_that_do_not_fit() -> None:
+    layout = SharedLayout("f16", "K", "128B", 16, 64)
+    with pytest.raises(ValueError, match=r"shape \(32, 96\); .* multiples of 16 and 64; pad=True fills up with zeros"):
+        layout.store_tiles(np.zeros((32, 96), np.float16))
+    for shape in ((64,), (0, 64), (16, 0), (0, 16, 64)):
+        with pytest.raises(ValueError, match=r"it takes \(\.\.\., X, K\), 1 or more each"):
+            layout.store_tiles(np.zeros(shape, np.float16), pad=True)
+    with pytest.raises(ValueError, match=r"store_tiles takes larger matrices"):
+        layout.store(np.zeros((32, 64), np.float16))
+    images = layout.store_tiles(np.zeros((20, 100), np.float16), pad=True)
+    unfitting: list[tuple[int, ...]] = [(16, 100), (20, 129), (33, 100), (2, 20, 100), (20,), (-20, 100), ()]
+    for cropped in unfitting:
+        with pytest.raises(ValueError, match=r"does not fit images of shape \(32, 128\): tiles are 16 x 64"):
+            layout.load_tiles(images, cropped)
+    for wrong in (images[..., :-16].copy(), images[0], images[0, 0]):
+        with pytest.raises(ValueError, match=r"this layout takes \(\.\.\., X/x, K/k, 2048\)"):
+            layout.load_tiles(wrong)
+
+
+def test_bytes_are_memory_too() -> None:
+    layout = SharedLayout("f16", "K", "128B", 16, 64)
+    matrix = _random(layout.element, (16, 64))
+    image = layout.store(matrix).tobytes()
+    for held in (image, bytearray(image)):
+        _same(layout.load(held), matrix, layout.element)
+        _same(read_operand(layout.descriptor(), held, "f16", 16, 64, "K"), matrix, layout.element)
+
+
 def test_matrices_may_have_any_strides_and_raw_bits() -> None:
     layout = SharedLayout("bf16", "MN", "64B", 64, 16)
     matrix = _random(layout.element, (16, 128)).T[::2]
@@ -163,7 +209,7 @@ def test_dense_images_are_what_tma_boxes_write() -> None:
         inner = 2 * mode.bytes * 8 // element.bits
         layout = SharedLayout(name, majorness, mode.name, *((24, inner) if majorness == "K" else (inner, 24)), start=1024)
         box = layout.tma
-        assert box == (mode.tma, inner // 2, 24, 2)
+        assert box == (mode.tma, mode.bytes * 8 // max(element.bits, 8), 24, 2)
         lines = np.arange(box.boxes * box.outer)
         offsets = (lines[:, np.newaxis] * mode.bytes + np.arange(0, mode.bytes, 16)).reshape(box.boxes, box.outer, -1)
         units = offsets ^ (offsets // 128 % (mode.bytes // 16) * 16)  # the start is a multiple of every pattern
@@ -173,10 +219,35 @@ def test_dense_images_are_what_tma_boxes_write() -> None:
         np.testing.assert_array_equal(addresses - 1024, np.concatenate(list(units), axis=1))
 
 
+@given(_layouts(), st.sampled_from([1, 2, 5, 31, 32, 33, 61, 64, 66]))
+def test_boxes_are_what_tensor_maps_take(small: SharedLayout, groups: int) -> None:
+    """No side above 256, starts at multiples of 128 bytes, and box after box each line of the image once."""
+    inner = small.k if small.majorness == "K" else small.x
+    extents = (8 * groups, inner) if small.majorness == "K" else (inner, 8 * groups)
+    layout = SharedLayout(small.element, small.majorness, small.swizzle, *extents)
+    box = layout.tma
+    assert max(box.inner, box.outer) <= 256
+    assert box.inner * max(layout.element.bits, 8) == _MODES[small.swizzle].bytes * 8
+    assert box.outer % 8 == 0 == 8 * groups % box.outer
+    assert box.boxes * box.outer * _MODES[small.swizzle].bytes == layout.size
+    larger = [size for size in range(box.outer + 8, 257, 8) if 8 * groups % size == 0]
+    assert not larger, "the largest box is taken"
+
+
+def test_boxes_of_high_matrices_and_narrow_types() -> None:
+    assert SharedLayout("f16", "K", "128B", 512, 64).tma == ("CU_TENSOR_MAP_SWIZZLE_128B", 64, 256, 2)
+    assert SharedLayout("f16", "MN", "64B", 64, 264).tma == ("CU_TENSOR_MAP_SWIZZLE_64B", 32, 88, 2 * 3)
+    assert SharedLayout("b1", "K", "128B", 64, 2048).tma == ("CU_TENSOR_MAP_SWIZZLE_128B", 128, 64, 2)  # bytes
+
+
 def test_padding_between_groups_makes_smaller_boxes() -> None:
     padded = SharedLayout("f16", "K", "128B", 24, 128, sbo=2048)
     assert padded.tma == ("CU_TENSOR_MAP_SWIZZLE_128B", 64, 8, 6)
     assert padded.lbo == 3 * 2048
+    with pytest.raises(ValueError, match="TMA writes boxes to multiples of 128 bytes; one of this image would start at 1040"):
+        _ = SharedLayout("f16", "K", "128B", 24, 64, sbo=1040).tma
+    with pytest.raises(ValueError, match="TMA writes boxes to multiples of 128 bytes; one of this image would start at 48"):
+        _ = SharedLayout("f16", "K", "none", 24, 64, start=48).tma
     with pytest.raises(ValueError, match="TMA swizzles by absolute addresses: with base_offset = 1"):
         _ = SharedLayout("f16", "K", "128B", 8, 64, start=128, base_offset=1).tma
 
@@ -314,9 +385,21 @@ def test_operands_are_read_at_any_place_of_a_larger_memory() -> None:
     [
         ({"element": "u8", "majorness": "MN"}, "u8 cannot be read MN-major from shared memory; f16, bf16 can"),
         ({"element": "f64"}, "f64 cannot be read K-major"),
-        ({"element": "f17"}, "f17 cannot be read"),
+        ({"element": "float16"}, "unknown element type 'float16'; known for K-major, named as in PTX: .*f16, bf16, "),
+        ({"element": "f17", "majorness": "MN"}, "unknown element type 'f17'; known for MN-major, named as in PTX: f16, bf16"),
+        ({"element": np.float16}, "unknown element type <class 'numpy.float16'>; known"),
+        ({"element": np.dtype(np.bool_)}, r"unknown element type dtype\('bool'\); known"),
         ({"majorness": "N"}, "unknown majorness 'N'; known for swizzle '128B': K, MN"),
+        ({"majorness": "k"}, "unknown majorness 'k'; known for swizzle '128B': K, MN"),
+        ({"majorness": None}, "unknown majorness None; known for swizzle '128B': K, MN"),
         ({"swizzle": "256B"}, "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
+        ({"swizzle": "128b"}, "unknown swizzle '128b'; known: none, 32B, 64B, 128B"),
+        ({"swizzle": "CU_TENSOR_MAP_SWIZZLE_128B"}, "unknown swizzle 'CU_TENSOR_MAP_SWIZZLE_128B'; known: none, 32B, 64B, 128B"),
+        ({"swizzle": 128}, "unknown swizzle 128; known: none, 32B, 64B, 128B"),
+        ({"x": 1 << 40}, r"image of 1099511627776 x 128 would reach from 0 to 281474976710656; .* below 262144: take smaller tiles"),
+        ({"k": 1 << 40}, "would reach from 0 to 35184372088832; descriptors reach the addresses below 262144"),
+        ({"start": 1 << 18}, "would reach from 262144 to 266240; descriptors reach the addresses below 262144"),
+        ({"start": (1 << 18) - 2048}, "would reach from 260096 to 264192; descriptors reach the addresses below 262144"),
         ({"x": 12}, "x = 12 must be a multiple of 8"),
         ({"k": 96}, r"k = 96 must be a multiple of 64: swizzle 128B has panels of 128 bytes; swizzles that take 96: none, 32B, 64B"),
         ({"x": 0}, "x = 0: an extent is at least 1"),
@@ -344,7 +427,7 @@ def test_matrices_and_images_that_do_not_fit() -> None:
         layout.store(np.zeros((16, 64), np.float32))
     with pytest.raises(ValueError, match="must be a NumPy array"):
         layout.store([[0.0] * 64] * 16)
-    with pytest.raises(ValueError, match=r"shape \(2047,\); this layout takes \(\.\.\., 2048\)"):
+    with pytest.raises(ValueError, match=r"shape \(2047,\): this layout takes \(\.\.\., 2048\)"):
         layout.load(np.zeros(2047, np.uint8))
     with pytest.raises(ValueError, match=r"array of uint8, not float16"):
         layout.load(np.zeros(1024, np.float16))
@@ -377,8 +460,12 @@ def test_sub_tiles_without_a_descriptor() -> None:
         layout.descriptor(0, 128)
     with pytest.raises(ValueError, match=r"k = 128 is not a multiple of k_extent = 48"):
         layout.steps(48)
-    with pytest.raises(ValueError, match=r"start_address = 262144 has no encoding"):
-        SharedLayout("f16", "K", "128B", 64, 64, start=1 << 18).descriptor()
+
+
+def test_an_image_may_end_where_the_reach_of_descriptors_ends() -> None:
+    layout = SharedLayout("f16", "K", "128B", 16, 128, start=(1 << 18) - 4096)
+    assert layout.start + layout.size == 1 << 18
+    assert layout.descriptor(8, 112).encode() & 0x3FFF == 0x3FFF - 1024 // 16 + 1 + 96 // 16
 
 
 @pytest.mark.parametrize(
@@ -406,8 +493,9 @@ def test_reads_that_leave_the_memory() -> None:
     for start, size in ((80, 256), (48, 256), (64, 255)):
         with pytest.raises(ValueError, match=rf"reads address \d+ for a K-major f16 matrix of 8 x 16; the memory holds {start}\.\."):
             read_operand(layout.descriptor(), image[:size], "f16", 8, 16, "K", start)
-    with pytest.raises(ValueError, match="reads address"):
-        read_operand(layout.descriptor(), image[:0], "f16", 8, 16, "K", 64)
+    for empty in (image[:0], b""):
+        with pytest.raises(ValueError, match=r"reads address 64 for a K-major f16 matrix of 8 x 16; the memory is empty"):
+            read_operand(layout.descriptor(), empty, "f16", 8, 16, "K", 64)
     with pytest.raises(ValueError, match=r"memory_start = 8 must be a multiple of 16"):
         read_operand(layout.descriptor(), image, "f16", 8, 16, "K", 8)
     with pytest.raises(ValueError, match="is no 64-bit number"):
@@ -473,3 +561,14 @@ def test_accesses_that_cannot_be() -> None:
         bank_conflicts(np.where(np.arange(32) == 3, 24, lanes), 16)
     with pytest.raises(ValueError, match=r"address -16 of lane 0"):
         bank_conflicts(lanes - 16)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.uint64])
+def test_addresses_of_any_integer_type(dtype: Any) -> None:
+    """The highest addresses of a type do not wrap."""
+    top = np.iinfo(dtype).max + 1 - 32 * 4
+    addresses = np.array([top + 4 * lane for lane in range(32)], dtype)
+    assert bank_conflicts(addresses).wavefronts == 1
+    np.testing.assert_array_equal(bank_conflicts(addresses).words, 1)
+    with pytest.raises(ValueError, match=f"address {int(addresses[1])} of lane 1 is not a multiple of 8"):
+        bank_conflicts(addresses, 8)

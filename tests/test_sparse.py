@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -278,15 +279,29 @@ def test_fields_and_back(seed: int, rows: int, pairs: int) -> None:
     assert np.array_equal(sparse.fields(metadata), fields)
 
 
-def test_problems_of_metadata() -> None:
+def test_the_first_illegal_field_is_named() -> None:
     metadata = sparse.from_fields([[[0b0100, 0b0001], [0b0101, 0b1110]], [[0b1000, 0b1000], [0b1000, 0b1111]]] * np.array(1))
-    illegal = [((0,), 1, 0, 0b0101, "illegal"), ((1,), 1, 1, 0b1111, "illegal")]
-    assert list(sparse.problems(metadata, "2:4")) == illegal
-    assert list(sparse.problems(metadata, "2:4", ordered=True)) == [((0,), 0, 1, 0b0001, "out of order"), *illegal]
     with pytest.raises(
-        ValueError, match=r"the metadata of row 1, chunk 0 of matrix \(0,\) is 0b0101, which is illegal in 2:4; legal: 0b0001"
+        ValueError,
+        match=r"^the metadata of row 1, chunk 0 of matrix \(0,\) is 0b0101, equal indices in 2:4; the indices of a field must differ$",
     ):
         sparse.decompress(np.ones((2, 2, 4), np.int8), metadata, "2:4")
+    with pytest.raises(ValueError, match=r"^the metadata of row 0, chunk 1 is 0b0001, illegal in 1:2; legal: 0b0100, 0b1110$"):
+        sparse.decompress(np.ones((2, 2), np.float32), metadata[0], "1:2")
+
+
+@pytest.mark.parametrize("name", _PATTERNS)
+def test_every_illegal_field_is_refused(name: str) -> None:
+    legal = {int(field, 2) for entry in _SPEC.granularities if entry.name == name for field in entry.legal}
+    values = np.ones((1, 2 * _PATTERNS[name].kept), np.int8)
+    for field in range(16):
+        for other in legal:
+            metadata = sparse.from_fields(np.array([[other, field]]))
+            if field in legal:
+                sparse.decompress(values, metadata, name)
+            else:
+                with pytest.raises(ValueError, match=f"^the metadata of row 0, chunk 1 is {field:#06b}, "):
+                    sparse.decompress(values, metadata, name)
 
 
 def test_a_made_up_pattern() -> None:
@@ -354,6 +369,27 @@ def test_pytorch_takes_what_we_make() -> None:
     assert torch.equal(tensor.to_dense(), dense)
 
 
+def test_pytorch_shares_what_may_be_written() -> None:
+    torch = pytest.importorskip("torch")
+    values, metadata = sparse.compress(sparse.prune(np.ones((32, 64), np.float16), "2:4"), "2:4")
+    packed, meta = sparse.to_torch(values, metadata)
+    assert packed.data_ptr() == values.ctypes.data
+    assert sparse.from_torch(packed, meta).values is packed
+    values.flags.writeable = metadata.flags.writeable = False
+    copied = sparse.to_torch(values, metadata)  # PyTorch would warn of memory that must not be written
+    assert copied.values.data_ptr() != values.ctypes.data
+    assert torch.equal(copied.values, packed)
+    assert torch.equal(copied.metadata, meta)
+
+
+def test_what_is_cached_cannot_be_written() -> None:
+    for name in _PATTERNS:
+        held = sparse.pattern(name)
+        assert sparse.pattern(name) is held
+        for table in vars(held).values():
+            assert not isinstance(table, np.ndarray) or not table.flags.writeable
+
+
 # --- bad input ------------------------------------------------------------------------------------------------------------------
 
 _M = np.zeros((32, 64), np.float16)
@@ -373,9 +409,15 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "complex": (
         lambda: sparse.prune(_M.astype(np.complex64), "2:4"),
-        r"dtype complex64, which no element type has; allowed: float16, bfloat16",
+        r"the matrix has dtype complex64, which is no number",
     ),
-    "big-endian": (lambda: sparse.check(_M.astype(">f2"), "2:4"), r"dtype >f2, which no element type has"),
+    "big-endian": (lambda: sparse.check(_M.astype(">f2"), "2:4"), r"dtype >f2, of the other byte order"),
+    "another float": (
+        lambda: sparse.check(_M.astype(np.longdouble), "2:4"),
+        r"longdouble|float128|float96, which no element type has; allowed: float16, bfloat16",
+    ),
+    "a pattern of numbers": (lambda: sparse.compress(_M, [2, 4]), r"unknown pattern \[2, 4\]; known: 2:4, 1:2, 4:8"),  # type: ignore[arg-type]
+    "a list of types": (lambda: sparse.check(_M, "2:4", element=["f16"]), r"unknown element type \['f16'\]; types"),  # type: ignore[arg-type]
     "raw bits": (lambda: sparse.check(_M.view(np.uint16), "2:4"), r"uint16, which may hold the bits of f16, bf16: say which with element="),
     "an unknown type": (lambda: sparse.check(_M, "2:4", element="f17"), r"unknown element type 'f17'; types with a zero: f16, bf16"),
     "a type without zero": (lambda: sparse.check(_E, "2:4", element="ue8m0"), r"unknown element type 'ue8m0'; types with a zero"),
@@ -397,19 +439,20 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "values of another pattern": (lambda: sparse.decompress(_V, _E, "1:2"), r"describes values of shape \(32, 16\) in 1:2, not \(32, 32\)"),
     "values of no type": (
-        lambda: sparse.decompress(_V.astype(np.complex64), _E, "2:4"),
-        r"values have dtype complex64, which no element type has",
+        lambda: sparse.decompress(_V.astype(np.uint64).astype(np.int64), _E, "2:4"),
+        r"values have dtype int64, which no element type has",
     ),
     "metadata of words": (
         lambda: sparse.decompress(_V, _E.view(np.int16), "2:4"),
         r"row-major metadata is uint8 \(..., rows, chunks / 2\), at least one; this is int16",
     ),
+    "signed metadata": (lambda: sparse.decompress(_V, _E.view(np.int8), "2:4"), r"row-major metadata is uint8 .* this is int8"),
     "no metadata": (lambda: sparse.fields(_E[:0]), r"row-major metadata is uint8 .* of shape \(0, 8\)"),
     "an illegal field": (
         lambda: sparse.decompress(_V, _E + 1, "2:4"),
-        r"the metadata of row 0, chunk 0 is 0b0101, which is illegal in 2:4",
+        r"the metadata of row 0, chunk 0 is 0b0101, equal indices in 2:4; the indices of a field must differ",
     ),
-    "unknown metadata": (lambda: sparse.problems(_E[0], "2:4"), r"row-major metadata is uint8"),
+    "a row of metadata": (lambda: sparse.fields(_E[0]), r"row-major metadata is uint8"),
     "odd fields": (lambda: sparse.from_fields(np.zeros((2, 3), int)), r"3 chunks do not fill whole bytes; a row must have a multiple of 2"),
     "wide fields": (lambda: sparse.from_fields(np.array([[3, 16]])), r"fields must be 0..15; these are 3..16"),
     "negative fields": (lambda: sparse.from_fields(np.array([[-1, 2]])), r"fields must be 0..15; these are -1..2"),
@@ -422,15 +465,42 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
         r"metadata has shape \(8, 8\); with values of float16 it needs a multiple of 32 rows and of 4 bytes in a row",
     ),
     "columns for PyTorch": (lambda: sparse.to_torch(_V[:, :8], _E[:, :2]), r"needs a multiple of 32 rows and of 4 bytes in a row"),
-    "a batch for PyTorch": (lambda: sparse.to_torch(_V[None], _E[None]), r"must be matrices with the same number of rows"),
+    "a batch for PyTorch": (lambda: sparse.to_torch(_V[None], _E[None]), r"values \(1, 32, 32\) and metadata .* must be matrices"),
+    "narrow values for PyTorch": (
+        lambda: sparse.to_torch(_V[:, :4], _E),
+        r"metadata of shape \(32, 8\) describes values of shape \(32, 32\) in 2:4, not \(32, 4\)",
+    ),
+    "other rows for PyTorch": (lambda: sparse.to_torch(_V[:16], _E), r"describes values of shape \(32, 32\) in 2:4, not \(16, 32\)"),
+    "another pattern for PyTorch": (
+        lambda: sparse.to_torch(_V.astype(np.float32), _E),
+        r"describes values of shape \(32, 16\) in 1:2, not \(32, 32\)",
+    ),
+    "illegal fields for PyTorch": (lambda: sparse.to_torch(_V, _E + 1), r"row 0, chunk 0 is 0b0101, equal indices"),
+    "fp4 for PyTorch": (
+        lambda: sparse.to_torch(_V.astype(ml_dtypes.float4_e2m1fn), _E),
+        r"values have dtype float4_e2m1fn; PyTorch and CUTLASS hold sparse matrices of float16, ",
+    ),
+    "int4 for PyTorch": (lambda: sparse.to_torch(_V.astype(ml_dtypes.int4), _E), r"values have dtype int4; PyTorch and CUTLASS hold"),
     "wide values for PyTorch": (
         lambda: sparse.to_torch(_V.astype(float), _E),
-        r"values have dtype float64; PyTorch and CUTLASS compress types of 8, 16 and 32 bits",
+        r"values have dtype float64; PyTorch and CUTLASS hold sparse matrices of ",
     ),
     "bytes from PyTorch": (lambda: sparse.from_torch(_V, _E), r"meta has dtype uint8; with packed of float16 it is int16"),
     "words from PyTorch": (
         lambda: sparse.from_torch(_V.astype(np.int8), _E.view(np.int16)),
         r"meta has dtype int16; with packed of int8 it is int32",
+    ),
+    "narrow values from PyTorch": (
+        lambda: sparse.from_torch(_V[:, :4], _E.view(np.int16)),
+        r"metadata of shape \(32, 8\) describes values of shape \(32, 32\) in 2:4, not \(32, 4\)",
+    ),
+    "illegal fields from PyTorch": (
+        lambda: sparse.from_torch(_V, np.zeros_like(_E).view(np.int16)),
+        r"row 0, chunk 0 is 0b0000, equal indices",
+    ),
+    "fp4 from PyTorch": (
+        lambda: sparse.from_torch(_V.astype(ml_dtypes.float4_e2m1fn), _E.view(np.int16)),
+        r"packed have dtype float4_e2m1fn; PyTorch",
     ),
     "rows from PyTorch": (
         lambda: sparse.from_torch(_V[:8], _E[:8].view(np.int16)),
@@ -471,7 +541,10 @@ def test_an_error_tells_all_that_offends() -> None:
     for function in (sparse.check, sparse.compress):
         with pytest.raises(sparse.NotSparseError, match=message) as caught:
             function(matrix, "2:4")
-        assert (caught.value.row, caught.value.column, caught.value.chunk, caught.value.count) == (1, 8, 2, 2)
+        again = pickle.loads(pickle.dumps(caught.value))
+        for error in (caught.value, again):
+            assert (error.row, error.column, error.chunk, error.count) == (1, 8, 2, 2)
+        assert (type(again), str(again)) == (sparse.NotSparseError, str(caught.value))
     with pytest.raises(
         sparse.NotSparseError, match=r"has 4 of 4 groups of 2 elements that are not zero in row 0, column 0 .* 1 chunk is like"
     ):

@@ -8,6 +8,7 @@ well: its memory is used as it is.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -37,33 +38,61 @@ def bits_dtype(element: ElementType) -> np.dtype[Any]:
 
 def is_tensor(value: object) -> bool:
     """Whether ``value`` is a torch tensor; torch is not imported to find out."""
-    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr")
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def as_array(value: Any, what: str = "the matrix") -> Array:
     """``value`` as a NumPy array, without a copy; a tensor's dtype becomes the dtype of the same name.
 
     Raises:
-        ValueError: neither an array nor a tensor on the CPU, or a tensor of a dtype that no array has.
+        ValueError: neither an array of numbers in this machine's byte order nor a tensor on the CPU that an array can share.
     """
-    if isinstance(value, np.ndarray):
-        return value
-    if not is_tensor(value):
+    if is_tensor(value):
+        return _shared(value, what)
+    if not isinstance(value, np.ndarray):
         raise ValueError(f"{what} must be a NumPy array or a torch tensor, not {type(value).__name__}")
-    if value.device.type != "cpu":
+    if not value.dtype.isnative:
+        raise ValueError(f"{what} has dtype {value.dtype}, of the other byte order; convert it with .astype({value.dtype.name!r})")
+    if value.dtype.kind not in "biuf" and value.dtype.type.__module__ != ml_dtypes.__name__:
+        raise ValueError(f"{what} has dtype {value.dtype}, which is no number")
+    return value
+
+
+def _shared(tensor: Any, what: str) -> Array:
+    """A tensor's memory as an array."""
+    import torch  # here already: the caller has a tensor
+
+    if tensor.device.type != "cpu":
         raise ValueError(
-            f"{what} is on {value.device}; pass it as {what}.cpu(), or use the functions for the device from <ptxmma/ptxmma.cuh>"
+            f"{what} is on {tensor.device}; bring it here with .cpu(), or use the functions for the device from <ptxmma/ptxmma.cuh>"
         )
-    name = str(value.dtype).removeprefix("torch.")
+    if tensor.layout != torch.strided:
+        raise ValueError(f"{what} is a tensor of layout {tensor.layout}; convert it with .to_dense()")
+    name = str(tensor.dtype).removeprefix("torch.")
+    plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.dtype.itemsize)
     try:
         held = _named(name)
     except TypeError:
-        raise ValueError(f"{what} has dtype torch.{name}, which no NumPy array has") from None
-    import torch  # here already: the caller has a tensor
-
-    plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[held.itemsize]
-    array: Array = value.detach().view(plain).numpy().view(held)
+        plain = None
+    if plain is None or tensor.dtype.is_complex:
+        raise ValueError(f"{what} has dtype torch.{name}, which no array of numbers has")
+    array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(held)
     return array
+
+
+def bits(value: Any, itemsize: int, what: str) -> Array:
+    """An array of any dtype of that many bytes as unsigned integers; the same memory.
+
+    Raises:
+        ValueError: as :func:`as_array`, or a dtype of another size.
+    """
+    array = as_array(value, what)
+    if array.dtype.itemsize != itemsize:
+        raise ValueError(
+            f"{what} has dtype {array.dtype}; it takes {np.dtype(f'u{itemsize}')}, or any dtype of {itemsize} bytes, for its bits"
+        )
+    return array.view(f"u{itemsize}")
 
 
 def like(result: Array, given: Any) -> Any:
@@ -105,3 +134,12 @@ def numbers(bits: Array, element: ElementType) -> Array:
     """The numbers that bits stand for: ``float64`` for floating point, ``int64`` for integers and single bits."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
+
+
+def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
+    """The array with ``fill`` behind its elements, up to ``shape``; itself where it has that shape."""
+    if array.shape == shape:
+        return array
+    result = np.full(shape, fill, array.dtype)
+    result[tuple(map(slice, array.shape))] = array
+    return result

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ptxmma import arithmetic, elements, layouts, shared_memory, sparse
-from ptxmma.arithmetic import Products
+from ptxmma.arithmetic import Factors, Products
 from ptxmma.elements import Array
 from ptxmma.instructions import Instruction, OperandForm
 from ptxmma.instructions import instruction as find
@@ -29,10 +29,12 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         instruction: the instruction.
-        d: the registers of D, (..., threads, registers).  Floating point: the exact sum, rounded to nearest once.
+        d: the registers of D, (..., threads, registers), a tensor if a, b or c was one.  Floating point: the exact sum, rounded to
+            nearest once.
         matrix: D as a matrix of numbers, (..., m, n): ``int64``, or ``float64`` before that rounding.
         bound: how far from ``matrix`` the manual lets each element be, ``float64`` (..., m, n); 0 for integers.
-        observed: the same for chips that were seen to keep fewer bits than the manual promises, by the chip's name.
+        observed: the same as chips were seen to compute, by the chip's name: subnormal inputs count there, and some instructions keep
+            fewer bits than the manual promises.
     """
 
     instruction: Instruction
@@ -117,12 +119,12 @@ def emulate(
         ValueError: an operand that the instruction does not have, lacks, or cannot take: wrong shape or width, a selector, id or
             constant out of range, illegal metadata, a descriptor that leaves the memory.
     """
-    found = find(instruction) if isinstance(instruction, str) else instruction
+    found = instruction if isinstance(instruction, Instruction) else find(instruction)
     if found.variant.shape is None:
         raise ValueError(f"{found.canonical} multiplies no matrices")
     given = {
         "selector": selector, "byte_id_a": byte_id_a, "thread_id_a": thread_id_a, "byte_id_b": byte_id_b, "thread_id_b": thread_id_b,
-        "scale_d": int(scale_d), "imm_scale_a": imm_scale_a, "imm_scale_b": imm_scale_b, "imm_trans_a": imm_trans_a,
+        "scale_d": scale_d, "imm_scale_a": imm_scale_a, "imm_scale_b": imm_scale_b, "imm_trans_a": imm_trans_a,
         "imm_trans_b": imm_trans_b,
     }  # fmt: skip
     machine = _Machine(found, _form(found, a), memory, memory_start)
@@ -135,21 +137,21 @@ def emulate(
     left, kept = machine.a(a, _MAJORNESS[imm_trans_a], metadata, selector)
     right = machine.b(b, _MAJORNESS[imm_trans_b])
     addend = machine.addend(c if scale_d else None)
+    _check_batches(a=left, b=right, c=addend)
     if machine.type("a").form != "float":
         return machine.integers(left, right, addend)
-    if scaled:
-        left = left * machine.spread(machine.scales("a", scale_a_data, byte_id_a, thread_id_a))
-        right = right * machine.spread(machine.scales("b", scale_b_data, byte_id_b, thread_id_b)).swapaxes(-1, -2)
-    return machine.floats(Products(imm_scale_a * left, kept, imm_scale_b * right, addend))
+    scales = (machine.scales("a", scale_a_data, byte_id_a, thread_id_a), machine.scales("b", scale_b_data, byte_id_b, thread_id_b))
+    factors = (Factors.of(imm_scale_a * left, machine.type("a"), scales[0]), Factors.of(imm_scale_b * right, machine.type("b"), scales[1]))
+    return machine.floats(Products(factors[0], kept, factors[1], addend, machine.c_type))
 
 
 def _form(found: Instruction, a: Any) -> OperandForm:
     """The operand list that fits where A comes from."""
-    described = isinstance(a, shared_memory.Descriptor) or not (hasattr(a, "shape") and a.shape != ())
+    described = isinstance(a, shared_memory.Descriptor) or (not isinstance(a, bool) and isinstance(a, (int, np.integer)))
     for form in found.forms:
         if any(operand.name == "a-desc" for operand in form.operands) == described:
             return form
-    raise ValueError(f"a must be an array of registers: {found.canonical} takes no descriptor of A")
+    raise ValueError(f"a must be an array of registers, not {a!r}: {found.canonical} takes no descriptor of A")
 
 
 class _Machine:
@@ -158,6 +160,8 @@ class _Machine:
     def __init__(self, found: Instruction, form: OperandForm, memory: Any, memory_start: int) -> None:
         self.instruction = found
         self.form = form
+        if memory is not None and not any(operand.kind == "descriptor" for operand in form.operands):
+            raise ValueError(f"{found.canonical} reads no shared memory: leave memory out")
         self._memory, self._memory_start = memory, memory_start
         self._names = {operand.name.replace("-", "_") if operand.kind != "selector" else "selector": operand for operand in form.operands}
 
@@ -234,20 +238,21 @@ class _Machine:
             given = np.zeros((layouts.THREADS[self.instruction.variant.instruction.scope], c.registers), f"u{self._register_bytes(c)}")
         return elements.numbers(elements.codes(c.unpack(given), c.element, "c"), c.element)
 
-    def scales(self, matrix: str, registers: Any, byte_id: int, thread_id: int) -> Array:
-        """The scale factors of A (..., m, blocks) or B (..., n, blocks) as numbers."""
+    def scales(self, matrix: str, registers: Any, byte_id: int, thread_id: int) -> Array | float:
+        """A scale factor for each element of A (..., m, k) or B (..., k, n)."""
+        if registers is None:
+            return 1.0
         held = self.instruction.scales(matrix)
-        return elements.numbers(elements.codes(held.unpack(registers, byte_id, thread_id), held.element), held.element)
-
-    def spread(self, scales: Array) -> Array:
-        """Scale factors of blocks, (..., blocks), as one for each element along K."""
-        return np.repeat(scales, self._shape()[2] // scales.shape[-1], axis=-1)
+        numbers = elements.numbers(elements.codes(held.unpack(registers, byte_id, thread_id), held.element), held.element)
+        return np.repeat(numbers, self._shape()[2] // held.blocks, axis=-1 if matrix == "a" else -2)
 
     def _numbers(self, matrix: str, given: Any, rows: int, cols: int, majorness: str) -> Array:
         """A's or B's numbers, without the low bits that the instruction ignores."""
         element = self.type(matrix)
         operand = self._names.get(matrix)
         if operand is not None:
+            if given is None:
+                raise ValueError(f"{self.instruction.canonical} needs {matrix}; its operands are {self.form.syntax}")
             held = operand.unpack(given)
         elif self._memory is None:
             raise ValueError(f"{matrix} is a descriptor: pass the image of shared memory that it describes as memory")
@@ -284,11 +289,19 @@ class _Machine:
     def floats(self, products: Products) -> Emulated:
         """D of floating-point numbers."""
         semantics, result = self.semantics, self.type("d")
-        spec = self.instruction.database.spec
-        sums = layouts.element_type(spec, semantics.sums)
+        sums = layouts.element_type(self.instruction.database.spec, semantics.sums)
+        nearest = semantics.rounds == "nearest"
+        known = "subnormal inputs" not in semantics.unspecified
+        bound = arithmetic.bound(products, sums, result, nearest=nearest, subnormals=known)
+        observed = {}
+        for seen in semantics.observed:
+            if seen.target in self.instruction.accepted_by():
+                observed[seen.chip] = (
+                    arithmetic.cut_off_bound(products, seen.fraction_bits, result)
+                    if seen.fraction_bits
+                    else arithmetic.chip_bound(products, sums, result)
+                )
         value = products.value()
-        bound = arithmetic.bound(products, (self.type("a"), self.type("b"), self.c_type), sums, result)
-        observed = {seen.chip: arithmetic.observed_bound(products, seen.fraction_bits, result) for seen in semantics.observed}
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = value.astype(elements.dtype(result))
         return Emulated(self.instruction, self.d.pack(rounded), value, bound, observed)
@@ -299,6 +312,15 @@ _NEUTRAL = {
     "selector": (0,), "byte_id_a": (0,), "thread_id_a": (0,), "byte_id_b": (0,), "thread_id_b": (0,), "scale_d": (1,),
     "imm_scale_a": (1,), "imm_scale_b": (1,), "imm_trans_a": (0,), "imm_trans_b": (0,),
 }  # fmt: skip
+
+
+def _check_batches(**matrices: Array) -> None:
+    """The leading dimensions fit together."""
+    try:
+        np.broadcast_shapes(*[matrix.shape[:-2] for matrix in matrices.values()])
+    except ValueError:
+        shapes = ", ".join(f"{name} {matrix.shape[:-2]}" for name, matrix in matrices.items())
+        raise ValueError(f"the batches do not fit together: {shapes}") from None
 
 
 def _batched(*arrays: Array) -> list[Array]:

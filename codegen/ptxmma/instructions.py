@@ -40,6 +40,9 @@ class UnknownInstruction(LookupError):
         hint = "".join(f"\n  {text}" for text in close)
         super().__init__(f"{_shortened(spelling)}: {reason}" + (f"; closest:{hint}" if close else ""))
 
+    def __reduce__(self) -> tuple[type[UnknownInstruction], tuple[str, str, list[str]]]:
+        return type(self), (self.spelling, self.reason, self.close)
+
 
 def _shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
@@ -178,7 +181,7 @@ class Instruction:
         plan = layouts.metadata_plan(self.database.spec, self.variant, "")
         if entry is None or pattern is None or plan is None:
             raise AttributeError(f"{self.canonical} is not sparse: it has no metadata")
-        return Metadata(self.database.layout[plan.name], entry, pattern, self.variant)
+        return Metadata(self.database.layout[plan.name], entry, pattern, self.database.spec.choice(pattern), self.variant)
 
     def scales(self, matrix: str) -> Scales:
         """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from ptxmma.bitmap import BitMap
 from ptxmma.model import Layout
@@ -22,6 +24,10 @@ from ptxmma.operands import in_range, integer
 Modes: TypeAlias = "int | tuple[Modes, ...]"
 #: What each bit of ``register``, ``lane`` and ``warp`` adds to the coordinates, lowest bit first.
 Bases = dict[str, list[list[int]]]
+
+_INDEX_BITS = 63  # what an index of an array holds
+_MOST_PLACES = 1 << 26  # about a second
+_PART = 1 << 16  # places looked at together: they stay in the cache
 
 
 # --- our layouts ------------------------------------------------------------------------------------------------------------
@@ -54,11 +60,11 @@ def to_cute(layout: Layout, n: int | None = None) -> str:
 
     Args:
         layout: any layout.
-        n: columns of the matrix, for a layout of many N; the most that it has, if left out.
+        n: columns of the matrix, which a layout of many N must be told; :meth:`ptxmma.Operand.to_cute` knows its own.
 
     Raises:
         TypeError: ``n`` is no integer.
-        ValueError: the layout has no ``n`` columns.
+        ValueError: the layout has no ``n`` columns, or has many N and ``n`` is left out.
     """
     view = _view(layout, n)
     strides = dict(zip(view.extents, itertools.accumulate([1, *view.extents.values()], int.__mul__), strict=False))
@@ -77,11 +83,12 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
 
     Args:
         layout: any layout.
-        n: columns of the matrix, for a layout of many N; the most that it has, if left out.
+        n: columns of the matrix, which a layout of many N must be told; :meth:`ptxmma.Operand.to_triton` knows its own.
 
     Raises:
         TypeError: ``n`` is no integer.
-        ValueError: the layout has no ``n`` columns, or ``n`` is no power of two: linear layouts have no other sizes.
+        ValueError: the layout has no ``n`` columns, or has many N and ``n`` is left out, or ``n`` is no power of two: linear layouts
+            have no other sizes.
     """
     view = _view(layout, n)
     ahead = ("computation", "row", "col")
@@ -114,6 +121,8 @@ def _fragment(layout: Layout, n: int | None) -> _View:
     if "N" in layout.shape and "a" not in layout.operands:  # the highest bits of i repeat the first columns up to N
         while values and values[-1] == (2, "col", step // 2):
             step = values.pop().weight
+        if n is None:
+            raise ValueError(f"{layout.name} serves every N: pass n, or ask the operand of an instruction, which knows its own")
     columns = most if n is None else integer("n", n)
     if not 0 < columns <= most or columns % step:
         allowed = f"{step} columns" if step == most else f"a multiple of {step} columns, {most} at most"
@@ -136,7 +145,8 @@ class Swizzle(msgspec.Struct, frozen=True):
     """CuTe's ``Swizzle<B,M,S>``: XORs ``bits`` bits of an index from bit ``base`` on with those ``shift`` above (below, if negative).
 
     Raises:
-        ValueError: ``bits`` or ``base`` below 0, or a ``shift`` of fewer than ``bits`` places: the two would overlap.
+        ValueError: ``bits`` or ``base`` below 0, a ``shift`` of fewer than ``bits`` places, with which the two would overlap, or more
+            bits than an index has.
     """
 
     bits: int
@@ -146,17 +156,21 @@ class Swizzle(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if min(self.bits, self.base) < 0 or abs(self.shift) < self.bits:
             raise ValueError(f"{self}: B and M must not be negative, and S must be B places or more")
+        if self.bits + self.base + abs(self.shift) > _INDEX_BITS:
+            raise ValueError(f"{self}: it reaches beyond the {_INDEX_BITS} bits of an index")
 
     @classmethod
     def parse(cls, text: str) -> Swizzle:
         """Reads ``Swizzle<3,4,3>``, ``Sw<3,4,3>`` or ``S<3,4,3>``.
 
         Raises:
+            TypeError: no string.
             ValueError: anything else; the message names the column.
         """
         reader = _Reader(text)
-        found = reader.swizzle()
+        found = reader.swizzle('a swizzle such as "Sw<3,4,3>"')
         reader.end()
+        assert found
         return found
 
     def __call__(self, index: Any) -> Any:
@@ -175,7 +189,8 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
 
     ``str()`` gives CuTe's text.  Two layouts are equal where they have equally many top-level modes and give the same index for the
     same coordinates, however those modes are split: ``(4,2):(1,4)`` is another function than ``8:1``, but
-    ``((4,2),3):((1,4),8)`` equals ``(8,3):(1,8)``.
+    ``((4,2),3):((1,4),8)`` equals ``(8,3):(1,8)``.  Layouts with different swizzles are compared place by place, which raises a
+    ``ValueError`` beyond 2**26 places.
 
     Attributes:
         shape: sizes, 1 or more, nested in tuples: ``((4, 8), (2, 2))``.
@@ -184,7 +199,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         offset: added before the swizzle.
 
     Raises:
-        ValueError: strides that are nested otherwise than the shape, or numbers out of range.
+        ValueError: strides that are nested otherwise than the shape, numbers out of range, or indices of more than 63 bits.
     """
 
     shape: Modes
@@ -198,6 +213,8 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         flat = list(_flat(self.shape, self.stride))
         if min(size for size, _ in flat) < 1 or min(self.offset, *(stride for _, stride in flat)) < 0:
             raise ValueError(f"{self}: sizes must be 1 or more, strides and offsets 0 or more")
+        if self._largest() >> _INDEX_BITS:
+            raise ValueError(f"{self}: its largest index, {self._largest()}, has more than {_INDEX_BITS} bits")
 
     def __call__(self, *coordinates: Any) -> Any:
         """The index at a place.
@@ -228,10 +245,14 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def cosize(self) -> int:
-        """One more than the largest index."""
-        if self.swizzle:
-            return int(max(map(self, range(self.size)))) + 1
-        return self.offset + sum((size - 1) * stride for size, stride in _flat(self.shape, self.stride)) + 1
+        """One more than the largest index.
+
+        Raises:
+            ValueError: a swizzled layout of more than 2**26 places, each of which would have to be looked at.
+        """
+        if not self.swizzle:
+            return self._largest() + 1
+        return max(int(self._at(places).max()) for places in self._places()) + 1
 
     def flatten(self) -> CuteLayout:
         """The same sizes and strides without nesting; a single one without parentheses."""
@@ -243,12 +264,30 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
             return NotImplemented
         if self._sizes() != other._sizes():
             return False
-        if self.swizzle or other.swizzle:
-            return all(self(place) == other(place) for place in range(self.size))
-        return self.offset == other.offset and self._coalesced() == other._coalesced()
+        if self.swizzle == other.swizzle:  # a swizzle never gives two indices one place
+            return self.offset == other.offset and self._coalesced() == other._coalesced()
+        return all(np.array_equal(self._at(places), other._at(places)) for places in self._places())
 
     def __hash__(self) -> int:
         return hash(tuple(self._sizes()))
+
+    def _largest(self) -> int:
+        """The largest index before the swizzle."""
+        return self.offset + sum((size - 1) * stride for size, stride in _flat(self.shape, self.stride))
+
+    def _places(self) -> Iterator[npt.NDArray[np.int64]]:
+        """The numbers of all places, part by part."""
+        if self.size > _MOST_PLACES:
+            raise ValueError(f"{self} has {self.size} places: too many to look at each; swizzled layouts may have {_MOST_PLACES} here")
+        return (np.arange(first, min(first + _PART, self.size)) for first in range(0, self.size, _PART))
+
+    def _at(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The indices at places that are counted through all modes."""
+        index = np.full(places.shape, self.offset)
+        for size, stride in _coalesced(_flat(self.shape, self.stride)):
+            index += places % size * stride
+            places = places // size
+        return self.swizzle(index) if self.swizzle else index
 
     def _sizes(self) -> list[int]:
         """The size of each top-level mode."""
@@ -335,29 +374,25 @@ def from_cute(text: str) -> CuteLayout:
     With ``smem_ptr[16b](unset)`` for the offset, the swizzle is one of byte addresses and the strides count elements of 16 bits: it
     becomes the swizzle of their indices, ``Sw<3,3,3>``.
 
-    A text describes one of our layouts where ``from_cute(text) == from_cute(layout.to_cute())``.
+    A text describes one of our operands where ``from_cute(text) == from_cute(operand.to_cute())``.
 
     Raises:
         TypeError: no string.
-        ValueError: anything else; the message names the column, from 1, and what was expected there.
+        ValueError: anything else; the message names the column, from 1, and what was expected there, or what is wrong with the layout.
     """
     reader = _Reader(text)
     swizzle, offset = reader.composition()
-    shape, stride, column = reader.layout()
+    shape, stride = reader.layout()
     reader.end()
-    try:
-        return CuteLayout(shape, stride, swizzle, offset)
-    except ValueError as error:
-        raise ValueError(f"column {column}: {error}") from None
+    return CuteLayout(shape, stride, swizzle, offset)
 
 
-_NAMESPACE = r"(?:cute::)?"
-_INTEGER = re.compile(_NAMESPACE + r"(?:(?:Int|C)\s*<\s*([0-9]+)\s*>|_?([0-9]+)\b)")
-_OPENING = re.compile(rf"\(|{_NAMESPACE}(?:Shape|Stride|tuple)\s*<")
-_LAYOUT = re.compile(rf"{_NAMESPACE}Layout\s*<")
-_SWIZZLE = re.compile(_NAMESPACE + r"(?:Swizzle|Sw|S)\s*<\s*_?([0-9]{1,2})\s*,\s*_?([0-9]{1,2})\s*,\s*_?(-?[0-9]{1,2})\s*>")
+_BLANKS = re.compile(r"(?:\s|cute::)*")
+_INTEGER = re.compile(r"(?:Int|C)\s*<\s*([0-9]{1,18})\s*>|_?([0-9]{1,18})\b")  # no index of 64 bits is longer
+_OPENING = re.compile(r"\(|(?:Shape|Stride|tuple)\s*<")
+_LAYOUT = re.compile(r"Layout\s*<")
+_SWIZZLE = re.compile(r"(?:Swizzle|Sw|S)\s*<\s*_?([0-9]{1,2})\s*,\s*_?([0-9]{1,2})\s*,\s*_?(-?[0-9]{1,2})\s*>")
 _POINTER = re.compile(r"smem_ptr\s*\[\s*([0-9]{1,9})b\s*\]\s*\(\s*unset\s*\)")
-_DIGITS = 18  # an index of 64 bits; more is a slip
 _DEPTH = 32  # CuTe's own layouts nest three or four deep
 
 
@@ -372,85 +407,62 @@ class _Reader:
 
     def composition(self) -> tuple[Swizzle | None, int]:
         """``Sw<3,4,3> o 0 o``, if it is there."""
-        if not self._sees(_SWIZZLE):
+        swizzle, offset = self.swizzle(), 0
+        if swizzle is None:
             return None, 0
-        swizzle = self.swizzle()
         self._take("o", '"o" after the swizzle')
         if pointer := self._take(_POINTER):
-            swizzle, offset = self._of_elements(swizzle, int(pointer[1]), pointer.start()), 0
+            swizzle = _of_elements(swizzle, int(pointer[1]))
         else:
             offset = self._integer("an offset or smem_ptr[16b](unset)")
         self._take("o", '"o" after the offset')
         return swizzle if swizzle.bits else None, offset
 
-    def swizzle(self) -> Swizzle:
-        """``Sw<3,4,3>``."""
-        found = self._take(_SWIZZLE, 'a swizzle such as "Sw<3,4,3>"')
-        assert found
-        try:
-            return Swizzle(int(found[1]), int(found[2]), int(found[3]))
-        except ValueError as error:
-            raise ValueError(f"column {found.start() + 1}: {error}") from None
+    def swizzle(self, wanted: str = "") -> Swizzle | None:
+        """``Sw<3,4,3>``, if it is there."""
+        found = self._take(_SWIZZLE, wanted)
+        return Swizzle(*map(int, found.groups())) if found else None
 
-    def _of_elements(self, swizzle: Swizzle, bits: int, start: int) -> Swizzle:
-        """A swizzle of byte addresses as one of elements of so many bits."""
-        power = bits.bit_length() - 1
-        if bits < 1 or bits & bits - 1 or swizzle.base + 3 < power:
-            raise ValueError(f"column {start + 1}: {swizzle} does not keep elements of {bits} bits whole")
-        return Swizzle(swizzle.bits, swizzle.base + 3 - power, swizzle.shift)
-
-    def layout(self) -> tuple[Modes, Modes, int]:
-        """Shape, stride, and the column of the stride."""
+    def layout(self) -> tuple[Modes, Modes]:
+        """Shape and stride."""
         typed = self._take(_LAYOUT)
-        shape = self._modes(1)
-        self._take(*((",", '"," and the strides') if typed else (":", '":" and the strides')))
-        self._blanks()
-        column = self.at + 1
-        stride = self._modes(0)
+        shape = self._modes()
+        separator = "," if typed else ":"
+        self._take(separator, f'"{separator}" and the strides')
+        stride = self._modes()
         if typed:
             self._take(">", '">" after the strides')
-        return shape, stride, column
+        return shape, stride
 
     def end(self) -> None:
-        self._blanks()
-        if self.at < len(self.text):
-            self._fail("the end of the text")
+        self._take(re.compile(r"\Z"), "the end of the text")
 
-    def _modes(self, least: int, depth: int = 0) -> Modes:
-        """Integers from ``least`` on, nested in tuples."""
-        if not self._sees(_OPENING):
-            return self._integer('an integer or "("', least)
-        if depth == _DEPTH:
+    def _modes(self, depth: int = 0) -> Modes:
+        """Integers, nested in tuples."""
+        if depth > _DEPTH:
             self._fail(f"no more than {_DEPTH} parentheses within each other")
         opening = self._take(_OPENING)
-        assert opening
+        if not opening:
+            return self._integer('an integer of at most 18 digits or "("')
         closing = ")" if opening[0] == "(" else ">"
-        modes = [self._modes(least, depth + 1)]
+        modes = [self._modes(depth + 1)]
         while not self._take(closing):
             self._take(",", f'"," or "{closing}"')
             if closing == ")" and self._take(closing):  # Python writes a tuple of one as (8,)
                 break
-            modes.append(self._modes(least, depth + 1))
+            modes.append(self._modes(depth + 1))
         return tuple(modes)
 
-    def _integer(self, wanted: str, least: int = 0) -> int:
-        self._blanks()
-        start = self.at
+    def _integer(self, wanted: str) -> int:
         found = self._take(_INTEGER, wanted)
         assert found
-        digits = found[1] or found[2]
-        if len(digits) > _DIGITS or int(digits) < least:
-            self.at = start
-            self._fail(f"an integer of {least} or more and at most {_DIGITS} digits")
-        return int(digits)
-
-    def _sees(self, token: re.Pattern[str]) -> bool:
-        self._blanks()
-        return token.match(self.text, self.at) is not None
+        return int(found[1] or found[2])
 
     def _take(self, token: str | re.Pattern[str], wanted: str = "") -> re.Match[str] | None:
         """What is next, if it is this; what is ``wanted`` must be there."""
-        self._blanks()
+        blanks = _BLANKS.match(self.text, self.at)
+        assert blanks
+        self.at = blanks.end()
         found = re.compile(re.escape(token) if isinstance(token, str) else token).match(self.text, self.at)
         if found:
             self.at = found.end()
@@ -458,11 +470,15 @@ class _Reader:
             self._fail(wanted)
         return found
 
-    def _blanks(self) -> None:
-        while self.text[self.at : self.at + 1].isspace():
-            self.at += 1
-
     def _fail(self, wanted: str) -> NoReturn:
         rest = self.text[self.at :]
         found = repr(rest[:12]) if rest else "the end of the text"
         raise ValueError(f"column {self.at + 1}: expected {wanted}, not {found}")
+
+
+def _of_elements(swizzle: Swizzle, bits: int) -> Swizzle:
+    """A swizzle of byte addresses as one of elements of so many bits."""
+    power = bits.bit_length() - 1
+    if bits < 1 or bits & bits - 1 or swizzle.base + 3 < power:
+        raise ValueError(f"smem_ptr[{bits}b]: {swizzle} does not keep elements of {bits} bits whole")
+    return Swizzle(swizzle.bits, swizzle.base + 3 - power, swizzle.shift)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.model import Granularity, Layout, MetadataLayout, matches
+from ptxmma.model import Choice, Granularity, Layout, MetadataLayout, matches
 from ptxmma.operands import in_range, integer
 from ptxmma.variants import Variant
 
@@ -23,14 +24,16 @@ class Metadata:
         width: bits of the field of one chunk.
         granularity: the pattern of zeros that the fields describe.
         legal: the values that a field may have in this instruction, in binary: ``("0b0100", ...)``.
+        padding: the value that compression writes for a chunk of zeros.
         contributors: which threads of each quad hold it for which selector, in words.
     """
 
-    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity, variant: Variant) -> None:
+    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity, choice: Choice, variant: Variant) -> None:
         self.layout = layout
         self.granularity = pattern
         ordered = pattern.ordered and pattern.ordered_when and matches(pattern.ordered_when, variant.facts)
         self.legal = pattern.ordered if ordered else pattern.legal
+        self.padding = next(field for occupied, field in choice.fields.items() if not int(occupied, 2))
         self.rows, self.chunks = layout.rows, layout.cols
         self.selectors = entry.selectors
         self.width = pattern.index_bits * pattern.indices
@@ -88,37 +91,38 @@ class Metadata:
 
         return packing.unpack(self, registers, selector)
 
-    def pack_tiles(self, metadata: Any, selector: int | None = None) -> Any:
+    def pack_tiles(self, metadata: Any, selector: int | None = None, *, pad: bool = False) -> Any:
         """Row-major metadata of a whole matrix to the registers of each of its tiles.
 
         Args:
-            metadata: uint8 of shape (..., R, K / chunk / 2), whole tiles.
+            metadata: uint8 of shape (..., R, K / chunk / 2).
             selector: with one, every tile has registers of its own: (..., R/rows, K-tiles, threads), 0 in the threads that the
                 selector ignores.  Without, as many K-tiles as there are selectors share each register, (..., R/rows,
                 ceil(K-tiles / selectors), threads): an instruction reads K-tile ``t`` with register ``t // selectors`` and
-                selector ``t % selectors``.
+                selector ``t % selectors``.  Where the last registers have room for more, they hold the fields of zeros.
+            pad: fill up to whole tiles with the fields of zeros, :attr:`padding`.
 
         Raises:
-            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's.
+            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
         """
         from ptxmma.registers import metadata as packing
 
-        return packing.pack_tiles(self, metadata, selector)
+        return packing.pack_tiles(self, metadata, selector, pad=pad)
 
-    def unpack_tiles(self, registers: Any, selector: int | None = None, tiles: int | None = None) -> Any:
+    def unpack_tiles(self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:
         """The row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
 
         Args:
             registers: (..., R/rows, K-tiles or ceil(K-tiles / selectors), threads) of a 32-bit dtype.
             selector: as in :meth:`pack_tiles`.
-            tiles: number of K-tiles, where the last registers are not full.
+            shape: the metadata's own, or its last two sizes, where it was padded or the last registers are not full.
 
         Raises:
-            ValueError: another shape or dtype, a selector that is not legal, or another number of tiles than the registers can hold.
+            ValueError: another shape or dtype, a selector that is not legal, or a shape that needs another number of registers.
         """
         from ptxmma.registers import metadata as packing
 
-        return packing.unpack_tiles(self, registers, selector, tiles)
+        return packing.unpack_tiles(self, registers, selector, shape)
 
     def problems(self, registers: Any, selector: int = 0) -> list[Problem]:
         """Every field that the instruction does not admit, of those in the threads that the selector names.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -57,6 +57,33 @@ class ElementType(_Entry, frozen=True, kw_only=True):
     nan: bool = False
     numpy: str  # dtype of NumPy or ml_dtypes that holds one: "float8_e4m3fn"
     source: str
+
+    @property
+    def unit(self) -> float:
+        """Floating point: the distance from 1 to the next number, e.g. 2**-10 for f16."""
+        return float(2.0**-self.mantissa)
+
+    @property
+    def smallest_normal(self) -> float:
+        """Floating point: the smallest number that is not subnormal; of a type without a mantissa, its smallest number."""
+        return float(2.0 ** ((1 if self.mantissa else 0) - self.bias))
+
+    @property
+    def largest_code(self) -> int:
+        """Floating point: the bits of the largest number."""
+        magnitudes = 1 << self.exponent + self.mantissa
+        # Infinity has the highest exponent to itself and to NaN; without infinity NaN is the last code alone.
+        return magnitudes - 1 - ((1 << self.mantissa) if self.infinity else int(self.nan))
+
+    @property
+    def emax(self) -> int:
+        """Floating point: the exponent of the largest number, e.g. 8 for e4m3."""
+        return (self.largest_code >> self.mantissa) - self.bias
+
+    @property
+    def largest(self) -> float:
+        """Floating point: the largest number, e.g. 448 for e4m3."""
+        return float(2.0**self.emax * (1 + (self.largest_code & (1 << self.mantissa) - 1) * self.unit))
 
 
 class Container(_Entry, frozen=True, kw_only=True):
@@ -214,10 +241,11 @@ class Observation(_Entry, frozen=True, kw_only=True):
 
 
 class Accumulation(_Entry, frozen=True, kw_only=True):
-    """How a chip was seen to sum, where it keeps fewer bits than the manual promises."""
+    """How a chip was seen to sum: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises."""
 
     chip: str  # "H200"
-    fraction_bits: int  # bits that each term keeps below the leading bit of the largest
+    target: str  # the instructions that it runs are those of this target: "sm_90a"
+    fraction_bits: int = 0  # bits that each term keeps below the leading bit of the largest; 0: as many as the manual promises
     text: str
     source: str
 
@@ -230,6 +258,7 @@ class Semantics(_Entry, frozen=True, kw_only=True):
     accumulate: str  # "at least f32", "s32"
     sums: str  # type whose precision the sums have at least: "f32"
     overflow: str = ""  # "wrap" or "saturate", integers only
+    rounds: str = ""  # "nearest" where sums are known to round so
     truncates: int = 0  # low bits of each input element that are ignored
     unspecified: tuple[str, ...] = ()
     observed: tuple[Accumulation, ...] = ()
@@ -319,6 +348,10 @@ class Fragment(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+#: What is wrong with a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
+Fault = Literal["equal indices", "out of order", "illegal"]
+
+
 class Granularity(_Entry, frozen=True, kw_only=True):
     """A pattern of structured sparsity, e.g. 2:4: two of four elements are kept."""
 
@@ -344,8 +377,22 @@ class Granularity(_Entry, frozen=True, kw_only=True):
         """The units of a chunk that a legal field keeps, the one whose element stands first in the packed matrix first."""
         if self.indices == 1:  # too wide to be a place: the legal values stand for the places in their order
             return (self.legal.index(field),)
-        value, mask = int(field, 2), (1 << self.index_bits) - 1
-        return tuple(value >> self.index_bits * index & mask for index in range(self.indices))
+        return self._indices(int(field, 2))
+
+    def faults(self, legal: Sequence[str]) -> dict[int, Fault]:
+        """Every value that a field must not have where only those in ``legal`` are allowed, and why."""
+        allowed = {int(field, 2) for field in legal}
+        return {value: self._fault(value, allowed) for value in range(1 << self.index_bits * self.indices) if value not in allowed}
+
+    def _fault(self, value: int, allowed: set[int]) -> Fault:
+        indices = self._indices(value)
+        if len(set(indices)) < len(indices):
+            return "equal indices"
+        ascending = sum(index << self.index_bits * place for place, index in enumerate(sorted(indices)))
+        return "out of order" if ascending in allowed else "illegal"
+
+    def _indices(self, value: int) -> tuple[int, ...]:
+        return tuple(value >> self.index_bits * index & (1 << self.index_bits) - 1 for index in range(self.indices))
 
 
 class Choice(_Entry, frozen=True, kw_only=True):
@@ -431,6 +478,14 @@ class Banks(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+class TensorMap(_Entry, frozen=True, kw_only=True):
+    """What TMA asks of the boxes with which it writes shared memory."""
+
+    largest_box: int  # most elements of a box along any dimension: 256
+    alignment: int  # bytes, of the address in shared memory to which a box goes: 128
+    source: str
+
+
 class CanonicalLayout(_Entry, frozen=True, kw_only=True):
     """How a matrix operand lies in shared memory for one majorness and one group of swizzle modes."""
 
@@ -487,6 +542,7 @@ class SharedMemory(_Entry, frozen=True, kw_only=True):
 
     alignment: int  # bytes
     banks: Banks
+    tensor_map: TensorMap
     swizzle_formula: str  # address ^ …: formula over address, base_offset and span (swizzle bytes)
     base_offset: str  # formula over start (of the pattern) and pattern (its size in bytes)
     swizzles: tuple[Swizzle, ...]
@@ -591,6 +647,10 @@ class Spec(_Entry, frozen=True, kw_only=True):
     protocol: Protocol | None = None
     errata: tuple[Erratum, ...] = ()
 
+    def choice(self, pattern: Granularity) -> Choice:
+        """Which fields describe the chunks of a pattern."""
+        return next(entry for entry in self.choices if entry.units == pattern.units)
+
 
 class Layout(_Entry, frozen=True, kw_only=True):
     """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
@@ -620,13 +680,13 @@ class Layout(_Entry, frozen=True, kw_only=True):
         return 32 >> self.map.outputs["field"]
 
     def to_cute(self, n: int | None = None) -> str:
-        """CuTe's ``shape:stride`` text, see :func:`ptxmma.interop.to_cute`; ``n``: columns, where N varies."""
+        """CuTe's ``shape:stride`` text, see :func:`ptxmma.interop.to_cute`; ``n``: columns, mandatory where N varies."""
         from ptxmma import interop
 
         return interop.to_cute(self, n)
 
     def to_triton(self, n: int | None = None) -> dict[str, list[list[int]]]:
-        """Triton's linear-layout bases, see :func:`ptxmma.interop.to_triton`; ``n``: columns, where N varies."""
+        """Triton's linear-layout bases, see :func:`ptxmma.interop.to_triton`; ``n``: columns, mandatory where N varies."""
         from ptxmma import interop
 
         return interop.to_triton(self, n)

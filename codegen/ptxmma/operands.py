@@ -183,6 +183,27 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         return fragments.unpack_tiles(self, registers, shape)
 
+    def to_cute(self) -> str:
+        """CuTe's ``shape:stride`` text of its layout with its own columns, see :func:`ptxmma.interop.to_cute`.
+
+        Raises:
+            ValueError: the operand has no layout.
+        """
+        return self._own_layout().to_cute(self.cols or None)
+
+    def to_triton(self) -> dict[str, list[list[int]]]:
+        """Triton's linear-layout bases of its layout with its own columns, see :func:`ptxmma.interop.to_triton`.
+
+        Raises:
+            ValueError: the operand has no layout, or a number of columns that is no power of two.
+        """
+        return self._own_layout().to_triton(self.cols or None)
+
+    def _own_layout(self) -> Layout:
+        if self.layout is None:
+            raise ValueError(f"operand {self.name!r} has no layout")
+        return self.layout
+
     @functools.cached_property
     def tiling(self) -> Tiling:
         """The order of its elements in the registers; worked out once."""

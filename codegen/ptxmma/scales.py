@@ -18,6 +18,7 @@ class Scales:
         element: the spec's entry of their type.
         rows: rows of A, columns of B.
         blocks: scale factors of each row, along K.
+        shape: of a matrix of them, as A or B itself lies: (rows, blocks) of A, (blocks, columns) of B.
         byte_ids, thread_ids: the legal values of these immediates.
     """
 
@@ -25,6 +26,7 @@ class Scales:
         self.layout = layout
         self.matrix, self.operand, self.element = entry.operand, operand, element
         self.rows, self.blocks = layout.rows, layout.cols
+        self.shape = (self.rows, self.blocks) if self.matrix == "a" else (self.blocks, self.rows)
         self.byte_ids, self.thread_ids = entry.byte_ids, entry.thread_ids
 
     def __repr__(self) -> str:
@@ -51,7 +53,7 @@ class Scales:
         """The scale factors of one tile to the registers of all threads; batches of tiles stand in front.
 
         Args:
-            scales: (..., rows, blocks) of the scale type's dtype, or its bits as uint8.
+            scales: (..., rows, blocks), of B (..., blocks, columns), of the scale type's dtype, or its bits as uint8.
             byte_id: which bytes of the registers hold them.
             thread_id: which threads hold them.
             registers: what the other bytes hold, (..., threads), so that several sets share registers; None: zeros.
@@ -67,7 +69,7 @@ class Scales:
         return packing.pack(self, scales, byte_id, thread_id, registers)
 
     def unpack(self, registers: Any, byte_id: int = 0, thread_id: int = 0) -> Any:
-        """The scale factors (..., rows, blocks) that registers (..., threads) hold: the inverse of :meth:`pack`.
+        """The scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
 
         Raises:
             ValueError: another shape or dtype, or an id that is not legal.
@@ -77,14 +79,17 @@ class Scales:
         return packing.unpack(self, registers, byte_id, thread_id)
 
     def pack_tiles(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
-        """The scale factors of a whole matrix, (..., R, blocks along K), to registers (..., R/rows, K-tiles, threads).
+        """The scale factors of a whole matrix to the registers of each of its tiles.
 
         Args:
-            scales: as :meth:`pack` takes them; of B, by columns.
+            scales: (..., R, blocks along K), of B (..., blocks along K, C), of the types that :meth:`pack` takes.
             byte_id: as in :meth:`pack`.
             thread_id: as in :meth:`pack`.
             registers: as in :meth:`pack`.
             pad: fill up with zero bits to whole tiles.
+
+        Returns:
+            uint32 of shape (..., R/rows, K-tiles, threads), of B (..., K-tiles, C/columns, threads): in the order of the matrix's tiles.
 
         Raises:
             ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ class Quantised(NamedTuple):
     Attributes:
         elements: of the element type's dtype, in the shape of the matrix (padded where that was asked for).
         scales: of the scale type's dtype; the same shape, but one for each block along the blocks' axis.  Those of A are as
-            ``instruction.scales("a").pack`` takes them, those of B (blocks x n) are to be transposed for it.
+            ``instruction.scales("a").pack`` takes them, those of B as ``instruction.scales("b").pack`` does.
     """
 
     elements: Any
@@ -92,9 +93,9 @@ def custom(element_type: str, scale_type: str, block: int, *, axis: int = -1, da
     known = formats(database=database).values()
     element = _one_of("element type", element_type, {entry.element.name: entry.element for entry in known})
     scale = _one_of("scale type", scale_type, {entry.scale.name: entry.scale for entry in known})
-    if block < 1:
+    if _integer("block", block) < 1:
         raise ValueError(f"block = {block}: a block has 1 element or more")
-    return Format(element, scale, block, axis)
+    return Format(element, scale, operator.index(block), _integer("axis", axis))
 
 
 def of(instruction: Instruction, operand: str = "a") -> Format:
@@ -112,41 +113,25 @@ def of(instruction: Instruction, operand: str = "a") -> Format:
     return Format(element, held.element, instruction.shape[2] // held.blocks, -1 if operand == "a" else -2)
 
 
-def block(instruction: Instruction) -> int:
-    """How many neighbouring elements along K share a scale factor; see :func:`of`."""
-    return of(instruction).block
-
-
 def _one_of(what: str, name: str, known: dict[str, Any]) -> Any:
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")
     return known[name]
 
 
-def _format(given: Format | str, axis: int | None) -> Format:
-    found: Format = given if isinstance(given, Format) else _one_of("format", given, formats())
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} = {value!r}; it must be an integer") from None
+
+
+def _format(given: Format | str, axis: int | None, database: DatabaseLike) -> Format:
+    found: Format = given if isinstance(given, Format) else _one_of("format", given, formats(database=database))
     return found if axis is None else msgspec.structs.replace(found, axis=axis)
 
 
-# --- what follows from a type -----------------------------------------------------------------------------------------------
-
-
-def largest_code(element: ElementType) -> int:
-    """The bits of the largest finite number: below the infinity where there is one, else below the NaN."""
-    above = 1 << element.mantissa if element.infinity else int(element.nan)
-    return (1 << element.exponent + element.mantissa) - 1 - above
-
-
-def largest(element: ElementType) -> float:
-    """The largest finite number, e.g. 448 for e4m3."""
-    code = largest_code(element)
-    fraction = code & (1 << element.mantissa) - 1
-    return math.ldexp((1 << element.mantissa) + fraction, emax(element) - element.mantissa)
-
-
-def emax(element: ElementType) -> int:
-    """The exponent of the largest power of two, e.g. 8 for e4m3 (OCP MX v1.0, section 6.3)."""
-    return (largest_code(element) >> element.mantissa) - element.bias
+# --- codes ------------------------------------------------------------------------------------------------------------------
 
 
 class _Float(NamedTuple):
@@ -179,7 +164,7 @@ def _encoder(element: ElementType, work: _Float) -> tuple[int, Array]:
     shift = work.mantissa - (element.mantissa + 2)
     count = 1 << 1 + work.exponent + element.mantissa + 2
     sample = (np.arange(count, dtype=work.bits) << work.bits.type(shift)).view(work.dtype)
-    top = largest(element)
+    top = element.largest
     with np.errstate(invalid="ignore"):
         rounded = np.clip(np.nan_to_num(sample, nan=top, posinf=top, neginf=-top), -top, top).astype(types.dtype(element))
     table: Array = rounded.view(types.bits_dtype(element))
@@ -212,7 +197,13 @@ def _decoder(element: ElementType) -> Array:
 
 
 def quantise(
-    matrix: Any, format: Format | str, *, axis: int | None = None, tensor_scale: float | None = None, pad: bool = False
+    matrix: Any,
+    format: Format | str,
+    *,
+    axis: int | None = None,
+    tensor_scale: float | None = None,
+    pad: bool = False,
+    database: DatabaseLike = None,
 ) -> Quantised:
     """A matrix as narrow elements and one scale factor for each block.
 
@@ -223,6 +214,7 @@ def quantise(
             before it.
         tensor_scale: one float32 by which all is divided first, as NVFP4 has it; see :func:`tensor_scale`.
         pad: whether to append zeros where the matrix ends within a block.
+        database: whose formats a name means.
 
     Returns:
         Elements and scale factors, tensors where the matrix was one.  A type that torch does not have comes as ``uint8`` bits.
@@ -231,7 +223,7 @@ def quantise(
         ValueError: a NaN or an infinity (the first is named), another dtype, an empty matrix, no such axis, a size that is no multiple of
             the block, or a tensor scale that is no positive number.
     """
-    form = _format(format, axis)
+    form = _format(format, axis, database)
     array = types.as_array(matrix)
     if array.dtype not in _INPUTS:
         raise ValueError(f"the matrix has dtype {array.dtype}; it must be {', '.join(map(str, _INPUTS))}")
@@ -264,21 +256,22 @@ def quantise(
 def _factors(peaks: Array, form: Format, work: _Float) -> Array:
     """The codes of the scale factors of blocks whose largest magnitudes have these bits."""
     if form.scale.mantissa:
-        return _encode(peaks.view(work.dtype) / work.dtype.type(largest(form.element)), form.scale, work)
+        return _encode(peaks.view(work.dtype) / work.dtype.type(form.element.largest), form.scale, work)
     exponents = (peaks >> work.bits.type(work.mantissa)).astype(np.int32)  # of subnormal numbers 0: still less than the smallest factor
-    codes: Array = np.clip(exponents + (form.scale.bias - work.bias - emax(form.element)), 0, largest_code(form.scale))
+    codes: Array = np.clip(exponents + (form.scale.bias - work.bias - form.element.emax), 0, form.scale.largest_code)
     return codes
 
 
-def tensor_scale(matrix: Any, format: Format | str) -> np.float32:
+def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = None) -> np.float32:
     """The scale of a whole matrix with which its largest block uses the largest scale factor: NVFP4's second level.
 
-    It is the largest magnitude over the largest element and the largest scale factor, 1 for a matrix of zeros.
+    It is the largest magnitude over the largest element and the largest scale factor, 1 for a matrix of zeros.  ``format`` and
+    ``database`` are as for :func:`quantise`.
 
     Raises:
         ValueError: a NaN or an infinity (the first is named), another dtype, or an empty matrix.
     """
-    form = _format(format, None)
+    form = _format(format, None, database)
     array = types.as_array(matrix)
     if array.dtype not in _INPUTS or not array.size:
         raise ValueError(f"the matrix has shape {array.shape} and dtype {array.dtype}; it must hold {', '.join(map(str, _INPUTS))}")
@@ -287,7 +280,7 @@ def tensor_scale(matrix: Any, format: Format | str) -> np.float32:
     if not math.isfinite(peak):
         raise ValueError(_not_finite(array, None))
     smallest = np.finfo(np.float32).smallest_normal
-    return max(np.float32(peak / largest(form.element) / largest(form.scale)), smallest) if peak else np.float32(1)
+    return max(np.float32(peak / form.element.largest / form.scale.largest), smallest) if peak else np.float32(1)
 
 
 def _not_finite(array: Array, divisor: np.float32 | None) -> str:
@@ -304,7 +297,15 @@ def _not_finite(array: Array, divisor: np.float32 | None) -> str:
 # --- and back ---------------------------------------------------------------------------------------------------------------
 
 
-def dequantise(elements: Any, scales: Any, format: Format | str, *, axis: int | None = None, tensor_scale: float | None = None) -> Any:
+def dequantise(
+    elements: Any,
+    scales: Any,
+    format: Format | str,
+    *,
+    axis: int | None = None,
+    tensor_scale: float | None = None,
+    database: DatabaseLike = None,
+) -> Any:
     """The float32 matrix that elements and scale factors stand for: each element times its block's factor.
 
     Exact but for what lies beyond float32 (infinite) and for the tensor scale, by which the products are multiplied, rounded once.
@@ -316,11 +317,12 @@ def dequantise(elements: Any, scales: Any, format: Format | str, *, axis: int | 
         format: a name or a :class:`Format`, as for :func:`quantise`.
         axis: along which the elements of a block lie; by default the format's own.
         tensor_scale: the one that the matrix was divided by.
+        database: whose formats a name means.
 
     Raises:
         ValueError: another dtype, bits beyond the types' widths, shapes that do not fit, or a tensor scale that is no positive number.
     """
-    form = _format(format, axis)
+    form = _format(format, axis, database)
     codes = types.codes(elements, form.element, "elements")
     factors = types.codes(scales, form.scale, "scales")
     width = form.scale.exponent + form.scale.mantissa
@@ -353,7 +355,7 @@ def dequantise(elements: Any, scales: Any, format: Format | str, *, axis: int | 
 
 def _checked_axis(array: Array, form: Format) -> int:
     """The axis of the blocks, counted from the first."""
-    if not -array.ndim <= form.axis < array.ndim:
+    if not -array.ndim <= _integer("axis", form.axis) < array.ndim:
         raise ValueError(f"axis = {form.axis} is out of range: the matrix has shape {array.shape}")
     if not array.size:
         raise ValueError(f"the matrix is empty: it has shape {array.shape}")
@@ -361,10 +363,13 @@ def _checked_axis(array: Array, form: Format) -> int:
 
 
 def _checked_scale(value: float) -> np.float32:
-    with np.errstate(over="ignore"):
-        scale: np.float32 = np.float32(value)
+    try:
+        with np.errstate(over="ignore"):
+            scale: np.float32 = np.float32(math.fsum([value]))  # of any real number, but of no text
+    except (TypeError, ValueError, OverflowError):
+        scale = np.float32(np.nan)
     if not (np.isfinite(scale) and scale > 0):
-        raise ValueError(f"tensor_scale = {value}; it must be a positive number that float32 holds")
+        raise ValueError(f"tensor_scale = {value!r}; it must be a positive number that float32 holds")
     return scale
 
 
@@ -377,7 +382,7 @@ def _padded(array: Array, place: int, size: int, pad: bool) -> Array:
             f"the matrix has shape {array.shape}: its size {array.shape[place]} along the blocks must be a multiple of {size}; "
             f"pass pad=True to append {missing} zeros"
         )
-    return np.pad(array, [(0, missing if axis == place else 0) for axis in range(array.ndim)])
+    return types.extended(array, (*array.shape[:place], array.shape[place] + missing, *array.shape[place + 1 :]))
 
 
 def _in_blocks(array: Array, place: int, size: int) -> Array:

@@ -16,6 +16,7 @@ TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2)
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -91,13 +92,18 @@ def _canonical(memory: SharedMemory, majorness: str, swizzle: str) -> _Canonical
 def _element(given: ElementType | str, majorness: str, database: DatabaseLike) -> ElementType:
     """An element type that can be read with that majorness."""
     spec, memory = _spec(database), _memory(database)
-    name = given if isinstance(given, str) else given.name
     entries = [entry for entry in memory.majorness if entry.majorness == majorness]
-    readable = [each for each in spec.types.elements if any(matches(entry.of, {"atype": each.name}) for entry in entries)]
-    for each in readable:
-        if each.name == name:
-            return each
-    raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(each.name for each in readable)} can")
+    readable = {each.name: each for each in spec.types.elements if any(matches(entry.of, {"atype": each.name}) for entry in entries)}
+    name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
+    if name in readable:
+        return readable[name]
+    if any(each.name == name for each in spec.types.elements):
+        raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(readable)} can")
+    raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(readable)}")
+
+
+def _field(memory: SharedMemory, name: str) -> DescriptorField:
+    return next(field for field in memory.descriptor if field.name == name)
 
 
 def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> int:
@@ -226,7 +232,7 @@ def read_operand(
 
     Args:
         descriptor: its 64 bits, or the fields.
-        memory: an image of shared memory, ``uint8`` (..., size).
+        memory: an image of shared memory, ``uint8`` (..., size) or ``bytes``.
         element: type of the elements.
         x: rows of A or columns of B.
         k: depth; for a sparse A the packed one.
@@ -235,8 +241,8 @@ def read_operand(
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        ValueError: a descriptor that leaves the memory or is none, memory that is no contiguous array of bytes, a type that cannot be
-            read with that majorness, an extent below 1.
+        ValueError: a descriptor that leaves the memory or is none, memory that is no contiguous array of bytes, a type that is unknown
+            or cannot be read with that majorness, an extent below 1.
     """
     if not isinstance(descriptor, Descriptor):
         descriptor = Descriptor.decode(descriptor, database=database)
@@ -249,9 +255,9 @@ def read_operand(
     size, width = held.shape[-1], elements.bits_dtype(kind).itemsize
     if places.min() < 0 or places.max() + width > size:
         outside = addresses[(places < 0) | (places + width > size)].flat[0]
+        there = f"holds {memory_start}..{memory_start + size - 1}" if size else "is empty"
         raise ValueError(
-            f"{descriptor} reads address {outside} for a {majorness}-major {kind.name} matrix of {x} x {k}; "
-            f"the memory holds {memory_start}..{memory_start + size - 1}"
+            f"{descriptor} reads address {outside} for a {majorness}-major {kind.name} matrix of {x} x {k}; the memory {there}"
         )
     whole = held[..., : size // width * width].view(elements.bits_dtype(kind))
     found = np.take(whole, places // width, axis=-1)
@@ -262,6 +268,8 @@ def read_operand(
 
 
 def _bytes(memory: Any, what: str) -> npt.NDArray[np.uint8]:
+    if isinstance(memory, (bytes, bytearray)):
+        return np.frombuffer(memory, np.uint8)
     array = elements.as_array(memory, what)
     if array.dtype != np.uint8 or not array.ndim:
         raise ValueError(f"{what} must be an array of uint8, not {array.dtype} of shape {array.shape}")
@@ -274,10 +282,13 @@ def _bytes(memory: Any, what: str) -> npt.NDArray[np.uint8]:
 
 
 class TensorMapBox(NamedTuple):
-    """How TMA writes the image: the tensor map's swizzle and box."""
+    """How TMA writes the image: the tensor map's swizzle and box.
+
+    Tensor maps have no type narrower than a byte.  Theirs is then a map of the packed bytes, and ``inner`` counts those.
+    """
 
     swizzle: str  # "CU_TENSOR_MAP_SWIZZLE_128B"
-    inner: int  # elements along the contiguous dimension
+    inner: int  # elements along the contiguous dimension; bytes, where elements are narrower
     outer: int  # elements along the other
     boxes: int  # boxes of which the image consists
 
@@ -322,8 +333,9 @@ class SharedLayout:
         """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
 
         Raises:
-            ValueError: a type that cannot be read with that majorness, extents that do not fill panels and groups, a start or stride
-                that is not aligned, strides with which elements overlap, a base offset that a descriptor cannot hold.
+            ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
+                lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
+                offset that a descriptor cannot hold.
         """
         memory = _memory(database)
         self._canonical = _canonical(memory, majorness, swizzle)
@@ -337,10 +349,11 @@ class SharedLayout:
         self._check_extents()
         self.lbo, self.sbo = self._strides(lbo, sbo)
         self.base_offset = integer("base_offset", base_offset)
-        self._check_field("base_offset", self.base_offset)
-        self._units = self._places()
+        _stored(_field(memory, "base_offset"), self.base_offset)
         # The swizzle moves bytes only within aligned spans.
         self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
+        self._check_reach()
+        self._units = self._places()
 
     def __repr__(self) -> str:
         return (
@@ -379,8 +392,14 @@ class SharedLayout:
         if outer % lines:
             raise ValueError(f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom")
 
-    def _check_field(self, name: str, value: int) -> None:
-        _stored(next(field for field in self._canonical.memory.descriptor if field.name == name), value)
+    def _check_reach(self) -> None:
+        field = _field(self._canonical.memory, "start_address")
+        reach = 1 << field.width + field.shift
+        if self.start + self.size > reach:
+            raise ValueError(
+                f"the image of {self.x} x {self.k} would reach from {self.start} to {self.start + self.size}; descriptors reach the "
+                f"addresses below {reach}: take smaller tiles"
+            )
 
     def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
         """LBO and SBO: those that are given, dense ones for the others."""
@@ -391,7 +410,7 @@ class SharedLayout:
         panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
         strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
         for name, value in strides.items():
-            self._check_field({"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}[name], value)
+            _stored(_field(self._canonical.memory, {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}[name]), value)
         group = strides.setdefault(groups, lines * self._canonical.mode.bytes)
         strides.setdefault(panels, self._ordered[1] // lines * group)
         return strides["lbo"], strides["sbo"]
@@ -436,13 +455,10 @@ class SharedLayout:
         """
         codes = elements.codes(matrix, self.element)
         if codes.shape[-2:] != (self.x, self.k):
-            raise ValueError(f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k})")
-        lines = codes if self.majorness == "K" else codes.swapaxes(-1, -2)
-        units = _packed(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
-        sources, padding = self._sources
-        image = np.take(units, sources, axis=-1)
-        image[..., padding] = np.zeros((), self._unit)
-        return elements.like(image.view(np.uint8), matrix)
+            raise ValueError(
+                f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k}): store_tiles takes larger matrices"
+            )
+        return elements.like(self._image(codes), matrix)
 
     def load(self, image: Any) -> Any:
         """The matrix (..., x, k), of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
@@ -450,13 +466,72 @@ class SharedLayout:
         Raises:
             ValueError: no contiguous array of bytes, or another size.
         """
-        held = _bytes(image, "image")
-        if held.shape[-1] != self.size:
-            raise ValueError(f"the image has shape {held.shape}; this layout takes (..., {self.size})")
+        return elements.like(elements.typed(self._codes(image, "image", "(..., {})"), self.element), image)
+
+    def store_tiles(self, matrix: Any, *, pad: bool = False) -> Any:
+        """The images of all tiles of a whole matrix: (..., X, K) to ``uint8`` (..., X/x, K/k, size).
+
+        Each image is what :meth:`store` gives for its tile: all have the same ``start``.
+
+        Args:
+            matrix: as :meth:`store` takes it, X and K multiples of ``x`` and ``k``.
+            pad: fill up with zeros to such multiples.
+
+        Raises:
+            ValueError: another dtype, a matrix without elements, or sizes that are no multiples without ``pad``.
+        """
+        codes = elements.codes(matrix, self.element)
+        if codes.ndim < 2 or not codes.size:
+            raise ValueError(f"the matrix has shape {codes.shape}; it takes (..., X, K), 1 or more each")
+        missing = [-codes.shape[-2] % self.x, -codes.shape[-1] % self.k]
+        if any(missing):
+            if not pad:
+                raise ValueError(
+                    f"the matrix has shape {codes.shape}; the last two sizes must be multiples of {self.x} and {self.k}; "
+                    f"pad=True fills up with zeros"
+                )
+            codes = np.pad(codes, [(0, 0)] * (codes.ndim - 2) + [(0, lines) for lines in missing])
+        *batch, rows, depth = codes.shape
+        tiles = codes.reshape(*batch, rows // self.x, self.x, depth // self.k, self.k).swapaxes(-3, -2)
+        return elements.like(self._image(tiles), matrix)
+
+    def load_tiles(self, images: Any, shape: Sequence[int] | None = None) -> Any:
+        """A whole matrix from the images of its tiles: the inverse of :meth:`store_tiles`.
+
+        Args:
+            images: (..., X/x, K/k, size).
+            shape: the matrix's own, where it was padded: all of it, or (X, K).
+
+        Raises:
+            ValueError: no contiguous array of bytes, another size, or a shape that needs another number of tiles.
+        """
+        tiles = self._codes(images, "images", "(..., X/x, K/k, {})", least=3)
+        *batch, down, across = tiles.shape[:-2]
+        codes = tiles.swapaxes(-3, -2).reshape(*batch, down * self.x, across * self.k)
+        if shape is not None:
+            needed = [-(-size // step) for size, step in zip(shape[-2:], (self.x, self.k), strict=False)]
+            if needed != [down, across] or tuple(shape[:-2]) not in ((), tuple(batch)):
+                raise ValueError(f"shape {tuple(shape)} does not fit images of shape {codes.shape}: tiles are {self.x} x {self.k}")
+            codes = codes[..., : shape[-2], : shape[-1]]
+        return elements.like(elements.typed(np.ascontiguousarray(codes), self.element), images)
+
+    def _image(self, codes: Array) -> Array:
+        """Bits of elements (..., x, k) to bytes (..., size)."""
+        lines = codes if self.majorness == "K" else codes.swapaxes(-1, -2)
+        units = _packed(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
+        sources, padding = self._sources
+        image = np.take(units, sources, axis=-1)
+        image[..., padding] = np.zeros((), self._unit)
+        return image.view(np.uint8)
+
+    def _codes(self, image: Any, what: str, wanted: str, least: int = 1) -> Array:
+        """Bytes (..., size), checked, to bits of elements (..., x, k)."""
+        held = _bytes(image, what)
+        if held.shape[-1] != self.size or held.ndim < least:
+            raise ValueError(f"{what} of shape {held.shape}: this layout takes {wanted.format(self.size)}")
         units = np.take(held.view(self._unit), self._units, axis=-1)
         lines = _unpacked(units.view(elements.bits_dtype(self.element)), self.element.bits)
-        codes = lines if self.majorness == "K" else lines.swapaxes(-1, -2)
-        return elements.like(elements.typed(codes, self.element), image)
+        return lines if self.majorness == "K" else lines.swapaxes(-1, -2)
 
     @functools.cached_property
     def _sources(self) -> tuple[_Addresses, _Addresses]:
@@ -517,17 +592,24 @@ class SharedLayout:
 
     @property
     def tma(self) -> TensorMapBox:
-        """The swizzle and the box with which TMA writes this image, box after box: groups first, then panels.
+        """The swizzle and the largest box with which TMA writes this image, box after box: groups first, then panels.
 
         Raises:
-            ValueError: the swizzle does not follow absolute addresses.
+            ValueError: the swizzle does not follow absolute addresses, or a box would start at an address that is not aligned.
         """
         mode, lines, (inner, outer) = self._canonical.mode, self._canonical.lines, self._ordered
         if self._canonical.swizzled(0, self.base_offset):
             raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
-        group = int(self._offset(*self._place(0, lines))) if outer > lines else 0
-        box = outer if group in (0, lines * mode.bytes) else lines
-        return TensorMapBox(mode.tma, self.panel, box, inner // self.panel * (outer // box))
+        allowed = self._canonical.memory.tensor_map
+        dense = outer == lines or self._offset(*self._place(0, lines)) == lines * mode.bytes
+        together = outer if dense else lines  # lines that follow each other without a gap
+        box = max(size for size in range(lines, min(together, allowed.largest_box) + 1, lines) if together % size == 0)
+        first = self._place(np.arange(0, inner, self.panel), np.arange(0, outer, box)[:, np.newaxis])
+        starts = self.start + self._offset(*first)
+        if (starts % allowed.alignment).any():
+            wrong = starts[starts % allowed.alignment != 0][0]
+            raise ValueError(f"TMA writes boxes to multiples of {allowed.alignment} bytes; one of this image would start at {wrong}")
+        return TensorMapBox(mode.tma, mode.bytes * 8 // max(self.element.bits, 8), box, starts.size)
 
 
 def _positions(name: str, value: Any, limit: int) -> Any:
@@ -593,13 +675,12 @@ def bank_conflicts(addresses: Any, width: int = 4, *, database: DatabaseLike = N
     held = elements.as_array(addresses, "addresses")
     if held.dtype.kind not in "iu" or held.shape[-1:] != (lanes,):
         raise ValueError(f"addresses must be integers of shape (..., {lanes}), not {held.dtype} of shape {held.shape}")
-    held = held.astype(np.int64)
     wrong = (held < 0) | (held % width != 0)
     if wrong.any():
         raise ValueError(f"address {held[wrong][0]} of lane {int(np.argwhere(wrong)[0, -1])} is not a multiple of {width}, 0 or more")
 
     least = width // banks.bytes
-    words = held[..., np.newaxis] // banks.bytes + np.arange(least)
+    words = (held // banks.bytes).astype(np.int64)[..., np.newaxis] + np.arange(least)
     words = np.sort(words.reshape(*held.shape[:-1], least, lanes), axis=-1)
     different = np.ones(words.shape, np.bool_)
     different[..., 1:] = words[..., 1:] != words[..., :-1]

@@ -28,14 +28,15 @@ import numpy.typing as npt
 from ptxmma import elements
 from ptxmma.elements import Array
 from ptxmma.instructions import DatabaseLike, catalog
-from ptxmma.model import ElementType, Spec
+from ptxmma.model import ElementType, Spec, matches
 
 _Bytes = npt.NDArray[np.uint8]
 _Bools = npt.NDArray[np.bool_]
 
-#: Bits of a field in row-major metadata; fields in a byte.
+#: Bits of a field in row-major metadata.
 _FIELD = 4
-_FIELDS = 8 // _FIELD
+#: Fields in a byte of it.
+FIELDS = 8 // _FIELD
 #: Elements that are worked on at a time, so that what is worked out about them stays in the cache.
 _BLOCK = 1 << 16
 
@@ -52,22 +53,15 @@ class NotSparseError(ValueError):
         super().__init__(message)
         self.row, self.column, self.chunk, self.count = row, column, chunk, count
 
+    def __reduce__(self) -> tuple[type[NotSparseError], tuple[str, int, int, int, int]]:
+        return type(self), (str(self), self.row, self.column, self.chunk, self.count)
+
 
 class Compressed(NamedTuple):
     """A compressed matrix: values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2)."""
 
     values: Any
     metadata: Any
-
-
-class BadField(NamedTuple):
-    """A field of row-major metadata that no instruction reads as it stands."""
-
-    batch: tuple[int, ...]  # which matrix, where there are several
-    row: int
-    chunk: int
-    field: int  # 0..15
-    reason: str  # "illegal" or "out of order"
 
 
 class Pattern:
@@ -81,26 +75,21 @@ class Pattern:
 
     def __init__(self, spec: Spec, name: str) -> None:
         entries = [entry for entry in spec.granularities if entry.name == name]
-        if not entries:
-            known = ", ".join(dict.fromkeys(entry.name for entry in spec.granularities))
-            raise ValueError(f"unknown pattern {name!r}; known: {known}")
         first = entries[0]
         if first.index_bits * first.indices != _FIELD:
             raise ValueError(f"{name} has fields of {first.index_bits * first.indices} bits; row-major metadata holds fields of {_FIELD}")
         self.spec = spec
         self.name, self.chunk, self.kept, self.unit = name, first.chunk, first.kept, first.unit
         self.units, self.stored_units = first.units, first.kept // first.unit
-        choice = next(entry for entry in spec.choices if entry.units == first.units)
-        self.fields = {int(occupied, 2): int(field, 2) for occupied, field in choice.fields.items()}
-        legal = {field: first.kept_units(field) for entry in entries for field in entry.legal}
-        ordered = {field for entry in entries for field in entry.ordered or entry.legal}
+        self.fields = {int(occupied, 2): int(field, 2) for occupied, field in spec.choice(first).fields.items()}
+        legal = list(dict.fromkeys(field for entry in entries for field in entry.legal))
+        self.faults = first.faults(legal)
 
         # By field; what an illegal one places is never looked at.
-        self.legal = _truths({int(field, 2) for field in legal})
-        self.ordered = _truths({int(field, 2) for field in ordered})
+        self.legal = ~np.isin(np.arange(1 << _FIELD), list(self.faults))
         places = np.zeros((1 << _FIELD, self.stored_units), np.intp)
-        for field, units in legal.items():
-            places[int(field, 2)] = units
+        for field in legal:
+            places[int(field, 2)] = first.kept_units(field)
         # By byte of metadata: whether both fields are legal, and the units of two chunks that its values are.
         low, high = np.arange(256) & 15, np.arange(256) >> 4
         self.legal_bytes = self.legal[low] & self.legal[high]
@@ -109,13 +98,11 @@ class Pattern:
         chunks = [[byte >> start & (1 << self.units) - 1 for start in range(0, 8, self.units)] for byte in range(256)]
         self.crowded = np.array([sum(chunk not in self.fields for chunk in row) for row in chunks], np.uint8)
         self.metadata = from_fields(np.array([[self.fields.get(chunk, 0) for chunk in row] for row in chunks], np.uint8))
+        for table in (self.legal, self.legal_bytes, self.places, self.crowded, self.metadata):
+            table.flags.writeable = False
 
     def __repr__(self) -> str:
         return f"<Pattern {self.name}>"
-
-
-def _truths(fields: set[int]) -> _Bools:
-    return np.isin(np.arange(1 << _FIELD), list(fields))
 
 
 def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
@@ -125,6 +112,9 @@ def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
         ValueError: the database has no such pattern.
     """
     held = catalog(database).database
+    known = dict.fromkeys(entry.name for entry in held.spec.granularities)
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"unknown pattern {name!r}; known: {', '.join(known)}")
     key = ("sparse", name)
     if key not in held.memo:
         held.memo[key] = Pattern(held.spec, name)
@@ -202,14 +192,14 @@ def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType 
         ValueError: a wrong shape or dtype.
     """
     coding = _pattern(pattern)
-    group = _FIELDS * coding.chunk
+    group = FIELDS * coding.chunk
     held, _, whole = _matrix(matrix, coding, element, group, pad)
     magnitude, word = _magnitude_bits(held), _word(whole, coding)
     rows, groups = whole.shape[:-1], whole.shape[-1] // group
-    values = np.empty((*rows, groups * _FIELDS * coding.kept), whole.dtype)
+    values = np.empty((*rows, groups * FIELDS * coding.kept), whole.dtype)
     metadata = np.empty((*rows, groups), np.uint8)
     value_words, marks = values.reshape(-1).view(word), metadata.reshape(-1)
-    stored, bases = _FIELDS * coding.stored_units, _bases(coding, whole, group)
+    stored, bases = FIELDS * coding.stored_units, _bases(coding, whole, group)
     for start, block in _blocks(whole, group):
         first, count = start // group, block.size // group
         occupied = _occupied((block & magnitude) != 0, coding)
@@ -235,24 +225,19 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern) -> Any:
     """
     coding = _pattern(pattern)
     given = elements.as_array(values, "values")
-    marks = _metadata(metadata)
+    marks = row_major(metadata)
     bits = _bits(given, coding.spec, "values")
-    stored = _FIELDS * coding.kept
-    if bits.ndim < 2 or bits.shape != (*marks.shape[:-1], marks.shape[-1] * stored):
-        expected = (*marks.shape[:-1], marks.shape[-1] * stored)
-        raise ValueError(f"metadata of shape {marks.shape} describes values of shape {expected} in {coding.name}, not {bits.shape}")
+    _refuse_unfitting(bits.shape, marks, coding)
+    stored = FIELDS * coding.kept
     flat_marks, word = np.ascontiguousarray(marks).reshape(-1), _word(bits, coding)
-    group = _FIELDS * coding.chunk
+    group = FIELDS * coding.chunk
     matrix = np.zeros((*marks.shape[:-1], marks.shape[-1] * group), bits.dtype)
     flat, bases = matrix.reshape(-1), _bases(coding, bits, stored)
     for start, block in _blocks(bits, stored):
         first, count = start // stored, block.size // stored
         found = flat_marks[first : first + count]
         if not coding.legal_bytes.take(found).all():
-            bad = next(problems(marks, coding))
-            where = _at(bad.batch, f"row {bad.row}, chunk {bad.chunk}")
-            legal = ", ".join(f"{field:#06b}" for field in np.flatnonzero(coding.legal))
-            raise ValueError(f"the metadata of {where} is {bad.field:#06b}, which is illegal in {coding.name}; legal: {legal}")
+            _refuse_illegal(marks, coding)
         places = coding.places.take(found, axis=0)
         places += bases[:count]
         flat[first * group : (first + count) * group].view(word)[places.reshape(-1)] = block.view(word)
@@ -264,9 +249,7 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern) -> Any:
 
 def fields(metadata: Any) -> Any:
     """The fields of row-major metadata: uint8 (..., R, chunks / 2) to uint8 (..., R, chunks) of 0..15."""
-    marks = _metadata(metadata)
-    found = np.stack([marks & 15, marks >> 4], axis=-1).reshape(*marks.shape[:-1], -1)
-    return elements.like(found, metadata)
+    return elements.like(_split(row_major(metadata)), metadata)
 
 
 def from_fields(fields: Any) -> Any:
@@ -278,33 +261,31 @@ def from_fields(fields: Any) -> Any:
     found = elements.as_array(fields, "fields")
     if found.dtype.kind not in "iu" or found.ndim < 1 or not found.size:
         raise ValueError(f"fields are integers (..., rows, chunks), at least one; these are {found.dtype} of shape {found.shape}")
-    if found.shape[-1] % _FIELDS:
-        raise ValueError(f"{found.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {_FIELDS}")
+    if found.shape[-1] % FIELDS:
+        raise ValueError(f"{found.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {FIELDS}")
     if int(found.min()) < 0 or int(found.max()) >> _FIELD:
         raise ValueError(f"fields must be 0..{(1 << _FIELD) - 1}; these are {found.min()}..{found.max()}")
     pairs = found.astype(np.uint8)
     return elements.like(pairs[..., 0::2] | pairs[..., 1::2] << _FIELD, fields)
 
 
-def problems(metadata: Any, pattern: str | Pattern, *, ordered: bool = False) -> Iterator[BadField]:
-    """The fields of row-major metadata that are illegal, in the order of rows and chunks; with ``ordered`` also those out of order.
-
-    Instructions with ordered metadata, and types that have no other, read only fields whose indices ascend.
+def row_major(metadata: Any) -> _Bytes:
+    """Row-major metadata as an array.
 
     Raises:
-        ValueError: no row-major metadata, or an unknown pattern.
+        ValueError: no uint8 array (..., R, chunks / 2), or an empty one.
     """
-    coding = _pattern(pattern)
-    found = np.asarray(fields(_metadata(metadata)))
-    bad = ~(coding.ordered if ordered else coding.legal)[found]
+    marks = elements.as_array(metadata, "metadata")
+    if marks.dtype != np.uint8 or marks.ndim < 2 or not marks.size:
+        raise ValueError(
+            f"row-major metadata is uint8 (..., rows, chunks / {FIELDS}), at least one; this is {marks.dtype} of shape {marks.shape}"
+        )
+    return marks
 
-    def each() -> Iterator[BadField]:
-        for place in zip(*np.nonzero(bad), strict=True):
-            *batch, row, chunk = map(int, place)
-            field = int(found[place])
-            yield BadField(tuple(batch), row, chunk, field, "out of order" if coding.legal[field] else "illegal")
 
-    return each()
+def _split(marks: _Bytes) -> _Bytes:
+    """The fields in bytes, side by side."""
+    return np.stack([marks & (1 << _FIELD) - 1, marks >> _FIELD], axis=-1).reshape(*marks.shape[:-1], -1)
 
 
 # --- PyTorch --------------------------------------------------------------------------------------------------------------------
@@ -316,25 +297,31 @@ def to_torch(values: Any, metadata: Any) -> Compressed:
     The metadata becomes (R, words) of ``int16``, or ``int32`` for 8-bit types, in the order in which CUTLASS's kernels read it: for
     each pair of columns of words, groups of 8 rows interleaved such that the words that a thread needs follow one another.
 
+    The pattern is that which the instructions have for the type of the values.
+
     Args:
-        values: (R, C * kept / chunk), as :func:`compress` gives them; R must be a multiple of 32, or of 16 for 8-bit types.
+        values: (R, C * kept / chunk), as :func:`compress` gives them, of a type that fills 1, 2 or 4 bytes; R must be a multiple of 32,
+            or of 16 for 8-bit types.
         metadata: uint8 (R, C / chunk / 2); a row must have whole pairs of words.
 
     Returns:
-        Two torch tensors: ``SparseSemiStructuredTensorCUTLASS(shape, packed, meta, None, None, None)`` takes them.
+        Two torch tensors: ``SparseSemiStructuredTensorCUTLASS(shape, packed, meta, None, None, None)`` takes them.  The values share
+        their memory with what was given, where that is contiguous and may be written.
 
     Raises:
-        ValueError: other shapes, or a type wider than 32 bits.
+        ValueError: other shapes, a type that has no such pattern, values and metadata that do not belong together, or an illegal field.
     """
     import torch
 
     packed = elements.as_array(values, "values")
-    marks = np.ascontiguousarray(_metadata(metadata))
-    word = _torch_word(packed)
-    rows, group = marks.shape[0], _torch_rows(word)
-    if marks.ndim != 2 or packed.ndim != 2 or len(packed) != rows:
-        raise ValueError(f"values {packed.shape} and metadata {marks.shape} must be matrices with the same number of rows")
-    if rows % group or marks.shape[1] % (2 * word.itemsize):
+    marks = np.ascontiguousarray(row_major(metadata))
+    word, group = _torch_word(packed), _torch_rows(packed)
+    coding = _torch_pattern(packed, "values")
+    _refuse_unfitting(packed.shape, marks, coding)
+    _refuse_illegal(marks, coding)
+    if marks.ndim != 2:
+        raise ValueError(f"values {packed.shape} and metadata {marks.shape} must be matrices")
+    if marks.shape[0] % group or marks.shape[1] % (2 * word.itemsize):
         raise ValueError(
             f"metadata has shape {marks.shape}; with values of {packed.dtype} it needs a multiple of {group} rows"
             f" and of {2 * word.itemsize} bytes in a row: pad the matrix with zeros"
@@ -343,7 +330,7 @@ def to_torch(values: Any, metadata: Any) -> Compressed:
     axes = words.reshape(_torch_axes(words.shape, group))
     meta = np.ascontiguousarray(axes.transpose(_TORCH_ORDER)).reshape(words.shape)
     tensor = torch.empty(0)  # the kind of result that is wanted
-    return Compressed(elements.like(np.ascontiguousarray(packed), tensor), elements.like(meta, tensor))
+    return Compressed(elements.like(np.require(packed, requirements=["C", "W"]), tensor), elements.like(meta, tensor))
 
 
 def from_torch(packed: Any, meta: Any) -> Compressed:
@@ -353,13 +340,16 @@ def from_torch(packed: Any, meta: Any) -> Compressed:
         packed: the values (R, C * kept / chunk).
         meta: the reordered metadata (R, words) of ``int16``, or ``int32`` for 8-bit types.
 
+    Returns:
+        ``packed`` itself, and row-major metadata.
+
     Raises:
-        ValueError: other shapes or dtypes.
+        ValueError: as :func:`to_torch`, or another dtype of ``meta``.
     """
     values = elements.as_array(packed, "packed")
     words = elements.as_array(meta, "meta")
-    word = _torch_word(values)
-    group = _torch_rows(word)
+    coding = _torch_pattern(values, "packed")
+    word, group = _torch_word(values), _torch_rows(values)
     if words.dtype != word:
         raise ValueError(f"meta has dtype {words.dtype}; with packed of {values.dtype} it is {word.name}")
     if words.ndim != 2 or values.ndim != 2 or len(words) != len(values):
@@ -368,8 +358,10 @@ def from_torch(packed: Any, meta: Any) -> Compressed:
         raise ValueError(f"meta has shape {words.shape}; it needs a multiple of {group} rows and of 2 columns, at least one of each")
     axes = _torch_axes(words.shape, group)
     reordered = np.ascontiguousarray(words).reshape([axes[axis] for axis in _TORCH_ORDER])
-    plain = np.ascontiguousarray(reordered.transpose(np.argsort(_TORCH_ORDER))).reshape(words.shape)
-    return Compressed(packed, elements.like(plain.view(np.uint8), meta))
+    marks = np.ascontiguousarray(reordered.transpose(np.argsort(_TORCH_ORDER))).reshape(words.shape).view(np.uint8)
+    _refuse_unfitting(values.shape, marks, coding)
+    _refuse_illegal(marks, coding)
+    return Compressed(packed, elements.like(marks, meta))
 
 
 #: CUTLASS holds metadata by columns (ColumnMajorInterleaved<2>), two of them side by side, after moving rows such that the 8-row parts
@@ -383,16 +375,34 @@ def _torch_axes(shape: tuple[int, ...], group: int) -> tuple[int, ...]:
     return shape[0] // group, group // _TORCH_PART // 2, 2, _TORCH_PART, shape[1] // 2, 2
 
 
-def _torch_rows(word: np.dtype[Any]) -> int:
+def _torch_rows(values: Array) -> int:
     """Rows of a group: as many 8-row parts as there are words in 8 bytes."""
-    return _TORCH_PART * 8 // word.itemsize
+    return _TORCH_PART * 8 // _torch_word(values).itemsize
 
 
 def _torch_word(values: Array) -> np.dtype[Any]:
     """The integer that holds the metadata of values of this dtype."""
-    if values.dtype.itemsize > 4:
-        raise ValueError(f"values have dtype {values.dtype}; PyTorch and CUTLASS compress types of 8, 16 and 32 bits")
     return np.dtype("<i4" if values.dtype.itemsize == 1 else "<i2")
+
+
+def _torch_pattern(values: Array, what: str) -> Pattern:
+    """The pattern of values of this dtype, or of bits."""
+    known = _torch_patterns()
+    if values.dtype not in known:
+        allowed = ", ".join(dtype.name for dtype in known)
+        raise ValueError(f"{what} have dtype {values.dtype}; PyTorch and CUTLASS hold sparse matrices of {allowed}")
+    return pattern(known[values.dtype])
+
+
+@functools.cache
+def _torch_patterns() -> dict[np.dtype[Any], str]:
+    """The pattern of every dtype whose elements fill their bytes, as the instructions have it for all kinds of a type."""
+    spec = catalog().database.spec
+    filled = [entry for entry in spec.types.elements if entry.bits == 8 * elements.dtype(entry).itemsize]
+    patterns = [(entry, found.name) for entry in filled for found in spec.granularities if matches(found.of, {"atype": entry.name})]
+    own = {elements.dtype(entry): name for entry, name in patterns}
+    bits = {elements.bits_dtype(entry): name for entry, name in patterns}
+    return own | {dtype: name for dtype, name in bits.items() if dtype not in own}
 
 
 # --- what callers give ----------------------------------------------------------------------------------------------------------
@@ -416,7 +426,7 @@ def _matrix(matrix: Any, coding: Pattern, element: str | ElementType | None, mul
             f"the matrix has {columns} columns; {coding.name} needs a multiple of {multiple} here, as {columns + missing} is;"
             " pad=True pads with zeros"
         )
-    return held, bits, _widened(bits, columns + missing)
+    return held, bits, elements.extended(bits, (*bits.shape[:-1], columns + missing))
 
 
 def _element(array: Array, element: str | ElementType | None, spec: Spec) -> ElementType:
@@ -425,7 +435,7 @@ def _element(array: Array, element: str | ElementType | None, spec: Spec) -> Ele
     if isinstance(element, ElementType):
         element = element.name
     if element is not None:
-        if element not in known:
+        if not isinstance(element, str) or element not in known:
             raise ValueError(f"unknown element type {element!r}; types with a zero: {', '.join(known)}")
         return known[element]
     for entry in known.values():
@@ -452,11 +462,24 @@ def _bits(array: Array, spec: Spec, what: str) -> Array:
     return array.view(f"u{array.dtype.itemsize}")
 
 
-def _metadata(metadata: Any) -> _Bytes:
-    marks = elements.as_array(metadata, "metadata")
-    if marks.dtype != np.uint8 or marks.ndim < 2 or not marks.size:
-        raise ValueError(f"row-major metadata is uint8 (..., rows, chunks / 2), at least one; this is {marks.dtype} of shape {marks.shape}")
-    return marks
+def _refuse_unfitting(shape: tuple[int, ...], marks: _Bytes, coding: Pattern) -> None:
+    """Refuse values of a shape that metadata does not describe."""
+    expected = (*marks.shape[:-1], marks.shape[-1] * FIELDS * coding.kept)
+    if shape != expected:
+        raise ValueError(f"metadata of shape {marks.shape} describes values of shape {expected} in {coding.name}, not {shape}")
+
+
+def _refuse_illegal(marks: _Bytes, coding: Pattern) -> None:
+    """Refuse metadata with a field that is illegal."""
+    if not coding.legal_bytes.take(marks).all():
+        found = _split(marks)
+        place = np.unravel_index(int(coding.legal.take(found).argmin()), found.shape)
+        *batch, row, chunk = map(int, place)
+        field = int(found[place])
+        fault = coding.faults[field]
+        legal = ", ".join(f"{value:#06b}" for value in np.flatnonzero(coding.legal))
+        rule = "the indices of a field must differ" if fault == "equal indices" else f"legal: {legal}"
+        raise ValueError(f"the metadata of {_at(batch, f'row {row}, chunk {chunk}')} is {field:#06b}, {fault} in {coding.name}; {rule}")
 
 
 def _mask(mask: Any, shape: tuple[int, ...], whole: Array, coding: Pattern) -> _Bools:
@@ -464,15 +487,9 @@ def _mask(mask: Any, shape: tuple[int, ...], whole: Array, coding: Pattern) -> _
     chosen = elements.as_array(mask, "the mask")
     if chosen.dtype != np.bool_ or chosen.shape != shape:
         raise ValueError(f"the mask must be bool of the matrix's shape {shape}, not {chosen.dtype} of shape {chosen.shape}")
-    chosen = np.ascontiguousarray(_widened(chosen, whole.shape[-1]))
+    chosen = np.ascontiguousarray(elements.extended(chosen, whole.shape))
     _refuse_crowded("the mask", chosen, None, coding)
     return chosen.reshape(-1)
-
-
-def _widened(array: Array, columns: int) -> Array:
-    """An array with zeros behind its columns; itself where none are missing."""
-    missing = columns - array.shape[-1]
-    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)]) if missing else array
 
 
 # --- blocks of elements ---------------------------------------------------------------------------------------------------------
@@ -512,7 +529,7 @@ def _word(bits: Array, coding: Pattern) -> np.dtype[Any]:
 def _bases(coding: Pattern, bits: Array, group: int) -> npt.NDArray[np.intp]:
     """The first unit of each pair of chunks that a block of ``bits`` may describe, as a column; ``group`` of them describe a pair."""
     pairs = max(bits.shape[-1], _BLOCK) // group
-    return np.arange(0, pairs * _FIELDS * coding.units, _FIELDS * coding.units, dtype=np.intp)[:, None]
+    return np.arange(0, pairs * FIELDS * coding.units, FIELDS * coding.units, dtype=np.intp)[:, None]
 
 
 def _occupied(nonzero: _Bools, coding: Pattern) -> _Bytes:

@@ -51,12 +51,12 @@ class Case:
         self._kernel = kernel
         self._random = np.random.default_rng(seed)
         instruction = kernel.instruction
-        self._spread = seed % 3  # narrow, wide, and a few large among many small
+        self._spread = seed % 4  # narrow, wide, a few large among many small, and next to the smallest numbers
         self.registers: dict[str, Array] = {}
         self.arguments: dict[str, Any] = {}
         self.image: Array | None = None
         self.descriptors: dict[str, int] = {}
-        self._swizzle = _SWIZZLES[seed // 3 % 4]
+        self._swizzle = _SWIZZLES[seed // 4 % 4]
         self.arguments |= {_keyword(name): value for name, value in kernel.immediates.items()}
         self.scale_d = True
         names = [operand.name for operand in kernel.form.operands]
@@ -114,7 +114,9 @@ class Case:
 
     def _layout(self, element: ElementType, majorness: str, x: int, k: int, start: int) -> SharedLayout:
         """An image with room for the operand and more."""
-        panel = shared_memory.SharedLayout(element.name, majorness, self._swizzle, 1024, 1024).panel
+        facts = self._kernel.instruction.database.spec.shared_memory
+        assert facts is not None
+        panel = next(mode.bytes for mode in facts.swizzles if mode.name == self._swizzle) * 8 // element.bits
         contiguous = -(-(k if majorness == "K" else x) // panel) * panel * int(self._random.integers(1, 3))
         other = (x if majorness == "K" else k) + 8 * int(self._random.integers(2))
         extents = (other, contiguous) if majorness == "K" else (contiguous, other)
@@ -138,11 +140,14 @@ class Case:
             if accumulator and self._spread:
                 bits = random.choice(np.array([2**31 - 1, 2**31, 2**31 - 9, 2**31 + 9], np.uint64), shape)  # next to the limits
             return bits.astype(elements.bits_dtype(element))
-        lowest, highest = {0: (-1, 2), 1: (-12, 6), 2: (-12, -8)}[self._spread]
-        lowest = max(lowest, 2 - element.bias)
+        lowest, highest = {0: (-1, 2), 1: (-12, 6), 2: (-12, -8), 3: (-element.bias - element.mantissa, 2 - element.bias)}[self._spread]
+        if self._spread < 3:  # 3: subnormal numbers too
+            lowest = max(lowest, 2 - element.bias)
         exponents = random.integers(lowest, max(highest, lowest + 1), shape)
         if self._spread == 2:
             exponents = np.where(random.random(shape) < 0.1, 6, exponents)
+        if self._spread == 3 and not accumulator:
+            exponents = np.where(random.random(shape) < 0.5, 0, exponents)
         numbers = random.choice([-1, 1], shape) * (1 + random.random(shape)) * 2.0**exponents * (random.random(shape) > 0.1)
         return numbers.astype(elements.dtype(element))
 
@@ -159,15 +164,19 @@ def _keyword(name: str) -> str:
 def test_the_emulator_agrees_with_the_chip(family: str, gpu: str, nvcc: str, root: Path, tmp_path: Path) -> None:
     found = list(kernels(family))
     chip = Chip(nvcc, root / "generated/include", tmp_path, found)
-    wrong = []
+    name = gpu.removeprefix("NVIDIA ")
+    wrong, beyond = [], 0
     for number, kernel in enumerate(found):
         case = Case(kernel, zlib.crc32(kernel.instruction.canonical.encode()) + number)
         d = chip.run(number, case.registers, image=case.image, descriptors=case.descriptors, scale_d=case.scale_d)
         emulated = case.emulated()
-        admitted = emulated.admits(d)
-        if not admitted.all() and emulated.observed:
-            admitted = emulated.admits(d, gpu.removeprefix("NVIDIA "))
+        seen = emulated.observed.get(name)
+        admitted = emulated.admits(d) if seen is None else emulated.admits(d, name)
         if not admitted.all():
             wrong.append(f"{kernel.instruction.canonical} {kernel.form.name} {dict(kernel.immediates)}: {(~admitted).mean():.0%} of D")
+        elif seen is not None:
+            beyond += int((~emulated.admits(d)).any())
     assert found
     assert not wrong, f"{len(wrong)} of {len(found)} kernels:\n" + "\n".join(wrong[:40])
+    # FP8 alone keeps fewer bits than the manual promises, of mma with f16 and of wgmma.sp: without such results this would not tell.
+    assert beyond or family in ("mma.sp", "wgmma")

@@ -23,7 +23,8 @@ _OPERAND_FACTS = {"operand", "bits", "ratio"}
 
 #: Files and folders beside which the headers and modules of the families stand.
 RESERVED = frozenset(
-    {"block_scaling", "config", "cuda", "isa_versions", "ptxmma", "register_types", "shared_memory", "targets", "types", "variants"}
+    {"block_scaling", "config", "cuda", "isa_versions", "pack", "ptxmma", "register_types", "shared_layout", "shared_memory", "sparse"}
+    | {"status", "targets", "types", "variants"}
 )
 #: What formulas read, by section: helper definitions of these names would hide them.
 _VARIABLES = {
@@ -88,12 +89,12 @@ class _Checker:
         files: dict[str, str] = {}
         for index, entry in enumerate(spec.instructions):
             file = entry.family.replace(".", "_")
-            other = files.setdefault(file, entry.family)
+            others = {files.setdefault(name, entry.family) for name in (file, f"{file}_pack")} - {entry.family}
             if file in RESERVED or keyword.iskeyword(file):
                 yield Problem(
                     self.at("instructions", index, "family"), f"a family cannot be called {entry.family!r}: other files have this name"
                 )
-            elif other != entry.family:
+            for other in sorted(others):
                 yield Problem(
                     self.at("instructions", index, "family"), f"the families {other!r} and {entry.family!r} would share their files"
                 )

@@ -100,16 +100,11 @@ def _packed(operand: Operand, codes: Array) -> Array:
 def _registers(operand: Operand, registers: Any) -> Array:
     """Registers of all threads as unsigned integers, checked."""
     layout = operand.fragment()
-    wanted = register_dtype(operand)
-    held = elements.as_array(registers, "registers")
-    if held.dtype.itemsize != wanted.itemsize:
-        raise ValueError(
-            f"registers have dtype {held.dtype}; {operand.name} takes {wanted}, or any type of {wanted.itemsize} bytes that holds its bits"
-        )
+    held = elements.bits(registers, register_dtype(operand).itemsize, "registers")
     if held.shape[-2:] != (layout.threads, operand.registers):
         raise ValueError(f"registers have shape {held.shape}; {operand.name} takes (..., {_held(operand)}): threads, registers of each")
     not_empty(held, "registers")
-    return held.view(f"u{wanted.itemsize}")
+    return held
 
 
 def _unpacked(operand: Operand, registers: Array) -> Array:

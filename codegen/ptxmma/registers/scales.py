@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 def pack(scales: Scales, factors: Any, byte_id: int, thread_id: int, registers: Any) -> Any:
     """See :meth:`ptxmma.scales.Scales.pack`."""
     codes = _factors(scales, factors)
-    if codes.shape[-2:] != (scales.rows, scales.blocks):
-        wanted = batch_of(scales.rows, scales.blocks)
-        raise ValueError(f"scales have shape {codes.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
+    if codes.shape[-2:] != scales.shape:
+        raise ValueError(f"scales have shape {codes.shape}; one tile is {batch_of(*scales.shape)}: pack_tiles takes larger matrices")
     return elements.like(_packed(scales, codes, byte_id, thread_id, registers), factors)
 
 
 def pack_tiles(scales: Scales, factors: Any, byte_id: int, thread_id: int, registers: Any, *, pad: bool) -> Any:
     """See :meth:`ptxmma.scales.Scales.pack_tiles`."""
-    codes = whole(_factors(scales, factors), (scales.rows, scales.blocks), "scales", pad)
-    *batch, height, width = codes.shape
-    tiles = codes.reshape(*batch, height // scales.rows, scales.rows, width // scales.blocks, scales.blocks).swapaxes(-3, -2)
+    codes = whole(_factors(scales, factors), scales.shape, "scales", pad)
+    (*batch, height, width), (rows, cols) = codes.shape, scales.shape
+    tiles = codes.reshape(*batch, height // rows, rows, width // cols, cols).swapaxes(-3, -2)
     return elements.like(_packed(scales, tiles, byte_id, thread_id, registers), factors)
 
 
@@ -41,25 +40,34 @@ def unpack_tiles(scales: Scales, registers: Any, byte_id: int, thread_id: int, s
     """See :meth:`ptxmma.scales.Scales.unpack_tiles`."""
     held = words(registers, scales.layout.threads)
     if held.ndim < 3:
-        raise ValueError(
-            f"registers have shape {held.shape}; a grid of tiles is (..., R/{scales.rows}, blocks/{scales.blocks}, {scales.layout.threads})"
-        )
+        grid = f"(..., {_axes(scales, f'/{scales.shape[0]}', f'/{scales.shape[1]}')}, {scales.layout.threads})"
+        raise ValueError(f"registers have shape {held.shape}; a grid of tiles is {grid}")
     tiles = _unpacked(scales, held, byte_id, thread_id)
-    *batch, down, across, rows, blocks = tiles.shape
-    matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * blocks)
-    return elements.like(cropped(matrix, shape, (scales.rows, scales.blocks)), registers)
+    *batch, down, across, rows, cols = tiles.shape
+    matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * cols)
+    return elements.like(cropped(matrix, shape, scales.shape), registers)
 
 
 def _factors(scales: Scales, factors: Any) -> Array:
     codes = elements.codes(factors, scales.element, "scales")
     if codes.ndim < 2:
-        raise ValueError(f"scales have shape {codes.shape}; they are (..., rows, blocks)")
+        raise ValueError(f"scales have shape {codes.shape}; they are (..., {_axes(scales)})")
     not_empty(codes, "scales")
     magnitude = scales.element.exponent + scales.element.mantissa
     if magnitude < scales.element.bits and int(codes.max()) >> magnitude:
         place = tuple(np.argwhere(codes >> magnitude)[0].tolist())
         raise ValueError(f"the scale at {place} is negative ({int(codes[place]):#x}); {scales.element.name} has no sign")
-    return np.ascontiguousarray(codes)
+    return codes
+
+
+def _axes(scales: Scales, first: str = "", second: str = "") -> str:
+    """What the two axes of a matrix of scale factors count, each with a suffix."""
+    return f"rows{first}, blocks{second}" if scales.matrix == "a" else f"blocks{first}, columns{second}"
+
+
+def _turned(scales: Scales, codes: Array) -> Array:
+    """Scale factors as their matrix lies, to (..., rows, blocks), and back."""
+    return np.ascontiguousarray(codes if scales.matrix == "a" else codes.swapaxes(-1, -2))
 
 
 def _scale_places(scales: Scales, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:
@@ -82,11 +90,11 @@ def _packed(scales: Scales, codes: Array, byte_id: int, thread_id: int, register
         packed = words(registers, threads).copy()
         if packed.shape != shape:
             raise ValueError(f"registers have shape {packed.shape}; for scales of this shape they are {shape}")
-    packed.view(word)[..., places] = codes.view(word)
+    packed.view(word)[..., places] = _turned(scales, codes).view(word)
     return packed
 
 
 def _unpacked(scales: Scales, registers: Array, byte_id: int, thread_id: int) -> Array:
     word, places = _scale_places(scales, byte_id, thread_id)
     held = np.take(registers.view(word), places, axis=-1)
-    return elements.typed(held.view(np.uint8), scales.element)
+    return elements.typed(_turned(scales, held.view(np.uint8)), scales.element)

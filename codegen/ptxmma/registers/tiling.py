@@ -65,6 +65,8 @@ class Tiling:
         place = [_without(found.get(name, 0), [bit for other, bit in joined if other == name]) for name in _AXES]
         self._places = [np.broadcast_to(value, (threads, count)).reshape(-1) for value in place]
         self.order = np.ravel_multi_index(self._places, self.shape)
+        for shared in (*self._places, self.order):
+            shared.flags.writeable = False
 
     @functools.cached_property
     def transposed(self) -> Tiling:

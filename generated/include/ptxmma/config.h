@@ -35,4 +35,16 @@
 #define PTXMMA_HOST_FN static inline
 #endif
 
+/*
+ * Stand before loops. Device code keeps small arrays in registers only where loops over them are
+ * unrolled, and needs too many registers where long loops are.
+ */
+#ifdef __CUDA_ARCH__
+#define PTXMMA_UNROLL _Pragma("unroll")
+#define PTXMMA_ROLL _Pragma("unroll 1")
+#else
+#define PTXMMA_UNROLL
+#define PTXMMA_ROLL
+#endif
+
 #endif

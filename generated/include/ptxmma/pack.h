@@ -17,15 +17,6 @@
 #include "config.h"
 #include "status.h"
 
-/* Device code keeps small arrays in registers only where loops over them are unrolled. */
-#ifndef PTXMMA_UNROLL
-#ifdef __CUDA_ARCH__
-#define PTXMMA_UNROLL _Pragma("unroll")
-#else
-#define PTXMMA_UNROLL
-#endif
-#endif
-
 /** Stands for all selectors at once: as many tiles of metadata share a register. */
 #define PTXMMA_ALL_SELECTORS UINT32_MAX
 
@@ -178,7 +169,7 @@ PTXMMA_FN void ptxmma_write_b64(void *matrix, size_t at, uint64_t element) {
 /** A register of 32 elements, each in 1 bits, from memory. */
 PTXMMA_FN uint32_t ptxmma_gather_b1_r32(const void *matrix, size_t at, size_t step) {
   uint32_t word = 0;
-  PTXMMA_UNROLL
+  PTXMMA_ROLL
   for (uint32_t i = 0; i < 32; i++)
     word |= (uint32_t)ptxmma_read_b1(matrix, at + i * step) << (1 * i);
   return word;
@@ -187,7 +178,7 @@ PTXMMA_FN uint32_t ptxmma_gather_b1_r32(const void *matrix, size_t at, size_t st
 /** And back. */
 PTXMMA_FN void ptxmma_scatter_b1_r32(
     void *matrix, size_t at, size_t step, uint32_t word) {
-  PTXMMA_UNROLL
+  PTXMMA_ROLL
   for (uint32_t i = 0; i < 32; i++)
     ptxmma_write_b1(matrix, at + i * step, (uint8_t)(word >> (1 * i)));
 }

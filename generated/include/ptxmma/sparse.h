@@ -35,15 +35,6 @@
 #error "ptxmma/sparse.h reads matrices as little-endian words"
 #endif
 
-/* Device code keeps small arrays in registers only where loops over them are unrolled. */
-#ifndef PTXMMA_UNROLL
-#ifdef __CUDA_ARCH__
-#define PTXMMA_UNROLL _Pragma("unroll")
-#else
-#define PTXMMA_UNROLL
-#endif
-#endif
-
 /** Where an error is. */
 typedef struct ptxmma_sparse_place {
   size_t row;
@@ -61,7 +52,7 @@ typedef struct ptxmma_sparse_kind {
   uint32_t unit_shift;     /**< binary logarithm of the bits of a unit */
   uint32_t units;          /**< units of a chunk */
   uint32_t kept;           /**< units of it that are kept */
-  uint32_t index_shift[2]; /**< lowest bit, in a field, of the number of each kept unit */
+  uint32_t index_shifts;   /**< bits 8 p to 8 p + 7: lowest bit, in a field, of the number of kept unit p */
   uint32_t index_mask;     /**< bits of such a number */
   uint32_t legal;          /**< bit v: a field may be v */
   uint32_t sets;           /**< bit s: the units in set s may be other than zero */
@@ -87,6 +78,19 @@ PTXMMA_FN uint64_t ptxmma_sparse_set(const ptxmma_sparse_kind *kind, uint64_t ch
   return set & ((1u << kind->units) - 1);
 }
 
+/** The same from the two halves of a chunk: fewer instructions where registers have 32 bits. */
+PTXMMA_FN uint32_t ptxmma_sparse_set_of_halves(
+    const ptxmma_sparse_kind *kind, uint32_t first, uint32_t second) {
+  const uint32_t gap = (1u << kind->unit_shift) - 1, tops = (uint32_t)kind->tops;
+  const uint32_t upper = (uint32_t)(kind->tops >> 32), mask = (uint32_t)kind->significant;
+  const uint32_t a = ((((first & mask) & ~tops) + ~tops) | (first & mask)) & tops;
+  const uint32_t b = ((((second & mask) & ~tops) + ~tops) | (second & mask)) & upper;
+  uint32_t set = a >> gap | (b >> gap) << (32u >> kind->unit_shift);
+  set |= set >> gap;
+  set |= set >> ((2 * gap) & 31);
+  return set & ((1u << kind->units) - 1);
+}
+
 /** 1 if the units in a set may be other than zero, else 0. */
 PTXMMA_FN uint64_t ptxmma_sparse_fits(const ptxmma_sparse_kind *kind, uint64_t set) {
   return (kind->sets >> set) & 1;
@@ -100,7 +104,8 @@ PTXMMA_FN uint64_t ptxmma_sparse_field(const ptxmma_sparse_kind *kind, uint64_t 
 /** Lowest bit, in a chunk, of the kept unit number `place`. */
 PTXMMA_FN uint64_t ptxmma_sparse_bit(
     const ptxmma_sparse_kind *kind, uint32_t place, uint64_t field) {
-  return ((field >> kind->index_shift[place]) & kind->index_mask) << kind->unit_shift;
+  const uint32_t shift = (kind->index_shifts >> (8 * place)) & 63;
+  return ((field >> shift) & kind->index_mask) << kind->unit_shift;
 }
 
 /** The units of a chunk that a field names, side by side. */
@@ -123,7 +128,16 @@ PTXMMA_FN uint64_t ptxmma_sparse_magnitude(const ptxmma_sparse_kind *kind, uint6
   return element & kind->magnitude_mask;
 }
 
-/** A chunk with only its largest units; of equal ones the earlier is kept. */
+/** A chunk whose zeros are all positive. */
+PTXMMA_FN uint64_t ptxmma_sparse_positive(const ptxmma_sparse_kind *kind, uint64_t chunk) {
+  const uint64_t element = (UINT64_C(1) << kind->element_bits) - 1;
+  for (uint32_t i = 0; i < kind->chunk_elements; i++)
+    if (!((chunk >> (i * kind->element_bits)) & kind->magnitude_mask))
+      chunk &= ~(element << (i * kind->element_bits));
+  return chunk;
+}
+
+/** A chunk with only its largest units, of equal ones the earlier; its zeros are positive. */
 PTXMMA_FN uint64_t ptxmma_sparse_largest(const ptxmma_sparse_kind *kind, uint64_t chunk) {
   const uint64_t unit = (UINT64_C(1) << (1u << kind->unit_shift)) - 1;
   const uint64_t element = (UINT64_C(1) << kind->element_bits) - 1;
@@ -137,7 +151,16 @@ PTXMMA_FN uint64_t ptxmma_sparse_largest(const ptxmma_sparse_kind *kind, uint64_
       larger += v < u ? magnitude[v] >= magnitude[u] : magnitude[v] > magnitude[u];
     if (larger < kind->kept) result |= chunk & (unit << (u << kind->unit_shift));
   }
-  return result;
+  return ptxmma_sparse_positive(kind, result);
+}
+
+/** All bits of those elements of a chunk whose byte of a mask is not 0. */
+PTXMMA_FN uint64_t ptxmma_sparse_masked(const ptxmma_sparse_kind *kind, const uint8_t *mask) {
+  const uint64_t element = (UINT64_C(1) << kind->element_bits) - 1;
+  uint64_t bits = 0;
+  for (uint32_t i = 0; i < kind->chunk_elements; i++)
+    if (mask[i]) bits |= element << (i * kind->element_bits);
+  return bits;
 }
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
@@ -156,7 +179,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_f16(void) {
       /* unit_shift */ 4,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -185,7 +208,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_bf16(void) {
       /* unit_shift */ 4,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -214,7 +237,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e4m3(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -243,7 +266,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e5m2(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -272,7 +295,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_u8(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -301,7 +324,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_s8(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -330,7 +353,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e3m2(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7310,
       /* sets */ 0x177f,
@@ -359,7 +382,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m3(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7310,
       /* sets */ 0x177f,
@@ -388,7 +411,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m1(void) {
       /* unit_shift */ 2,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7310,
       /* sets */ 0x177f,
@@ -417,7 +440,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_1_2_tf32(void) {
       /* unit_shift */ 5,
       /* units */ 2,
       /* kept */ 1,
-      /* index_shift */ {1},
+      /* index_shifts */ 0x1,
       /* index_mask */ 1,
       /* legal */ 0x4010,
       /* sets */ 0x7,
@@ -446,7 +469,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_u4(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -475,7 +498,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_s4(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7bde,
       /* sets */ 0x177f,
@@ -504,7 +527,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_e2m1(void) {
       /* unit_shift */ 3,
       /* units */ 4,
       /* kept */ 2,
-      /* index_shift */ {0, 2},
+      /* index_shifts */ 0x200,
       /* index_mask */ 3,
       /* legal */ 0x7310,
       /* sets */ 0x177f,
@@ -719,7 +742,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
 }
 
 /**
- * Keeps the largest units of each chunk and makes the others zero.
+ * Keeps the largest units of each chunk and makes the others zero; a negative zero becomes positive.
  *
  * @param cols a multiple of the chunk
  * @param result may be the matrix itself, with the same stride; else they do not overlap
@@ -752,6 +775,46 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune(
     for (size_t chunk = 0; chunk < chunks; chunk++) {
       const size_t at = chunk * kind->chunk_bytes;
       const uint64_t word = ptxmma_sparse_largest(kind, ptxmma_sparse_chunk(kind, line + at));
+      memcpy(out + at, &word, kind->chunk_bytes);
+    }
+  }
+  return PTXMMA_OK;
+}
+
+/**
+ * Keeps the elements that a mask names and makes the others zero; a negative zero becomes positive.
+ *
+ * @param cols a multiple of the chunk
+ * @param mask a byte for each element, row-major: 0 drops it, all else keeps it
+ * @param mask_stride bytes between rows of the mask
+ * @param result may be the matrix itself, with the same stride; else they do not overlap
+ * @return PTXMMA_ERROR_NOT_SPARSE with the place of the first chunk of which the mask keeps too much
+ */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune_masked(
+    const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
+    const uint8_t *mask, size_t mask_stride, void *result, size_t result_stride,
+    ptxmma_sparse_place *place) {
+  const uint32_t bits = kind->element_bits, each = kind->chunk_elements;
+  ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, each);
+  if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, result_stride, bits, each);
+  if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, mask_stride, 8, each);
+  if (status == PTXMMA_OK && (!matrix || !mask || !result)) status = PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  const size_t chunks = cols / each;
+  for (size_t row = 0; row < rows; row++)
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+      const uint64_t kept = ptxmma_sparse_masked(kind, mask + row * mask_stride + chunk * each);
+      if (!ptxmma_sparse_fits(kind, ptxmma_sparse_set(kind, kept)))
+        return ptxmma_sparse_fault(PTXMMA_ERROR_NOT_SPARSE, row, chunk * each, chunk, place);
+    }
+  for (size_t row = 0; row < rows; row++) {
+    const unsigned char *line = (const unsigned char *)matrix + row * (stride * bits / 8);
+    unsigned char *out = (unsigned char *)result + row * (result_stride * bits / 8);
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+      const size_t at = chunk * kind->chunk_bytes;
+      const uint64_t kept = ptxmma_sparse_masked(kind, mask + row * mask_stride + chunk * each);
+      const uint64_t word =
+          ptxmma_sparse_positive(kind, ptxmma_sparse_chunk(kind, line + at) & kept);
       memcpy(out + at, &word, kind->chunk_bytes);
     }
   }
@@ -857,6 +920,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_f16_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 2:4 sparsity of f16: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_f16_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_f16();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 2:4 sparsity of f16: ptxmma_sparse_compress; cols is a multiple of 8. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_f16_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -888,6 +960,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_bf16_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_bf16();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 2:4 sparsity of bf16: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_bf16_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_bf16();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 2:4 sparsity of bf16: ptxmma_sparse_compress; cols is a multiple of 8. */
@@ -923,6 +1004,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e4m3_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 2:4 sparsity of e4m3: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e4m3_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e4m3();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 2:4 sparsity of e4m3: ptxmma_sparse_compress; cols is a multiple of 8. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e4m3_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -954,6 +1044,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e5m2_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e5m2();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 2:4 sparsity of e5m2: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e5m2_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e5m2();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 2:4 sparsity of e5m2: ptxmma_sparse_compress; cols is a multiple of 8. */
@@ -989,6 +1088,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_u8_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 2:4 sparsity of u8: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_u8_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_u8();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 2:4 sparsity of u8: ptxmma_sparse_compress; cols is a multiple of 8. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_u8_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -1020,6 +1128,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_s8_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_s8();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 2:4 sparsity of s8: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_s8_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_s8();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 2:4 sparsity of s8: ptxmma_sparse_compress; cols is a multiple of 8. */
@@ -1055,6 +1172,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e3m2_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 2:4 sparsity of e3m2: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e3m2_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e3m2();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 2:4 sparsity of e3m2: ptxmma_sparse_compress; cols is a multiple of 8. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e3m2_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -1086,6 +1212,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e2m3_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e2m3();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 2:4 sparsity of e2m3: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e2m3_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e2m3();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 2:4 sparsity of e2m3: ptxmma_sparse_compress; cols is a multiple of 8. */
@@ -1121,6 +1256,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e2m1_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 2:4 sparsity of e2m1: ptxmma_sparse_prune_masked; cols is a multiple of 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e2m1_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_2_4_e2m1();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 2:4 sparsity of e2m1: ptxmma_sparse_compress; cols is a multiple of 8. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_2_4_e2m1_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -1152,6 +1296,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_1_2_tf32_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_1_2_tf32();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 1:2 sparsity of tf32: ptxmma_sparse_prune_masked; cols is a multiple of 2. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_1_2_tf32_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_1_2_tf32();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 1:2 sparsity of tf32: ptxmma_sparse_compress; cols is a multiple of 4. */
@@ -1187,6 +1340,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_u4_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 4:8 sparsity of u4: ptxmma_sparse_prune_masked; cols is a multiple of 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_u4_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_4_8_u4();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 4:8 sparsity of u4: ptxmma_sparse_compress; cols is a multiple of 16. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_u4_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -1220,6 +1382,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_s4_prune(
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
 }
 
+/** 4:8 sparsity of s4: ptxmma_sparse_prune_masked; cols is a multiple of 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_s4_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_4_8_s4();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
+}
+
 /** 4:8 sparsity of s4: ptxmma_sparse_compress; cols is a multiple of 16. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_s4_compress(
     size_t rows, size_t cols, const void *matrix, size_t stride, void *values,
@@ -1251,6 +1422,15 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_e2m1_prune(
     size_t result_stride, ptxmma_sparse_place *place) {
   const ptxmma_sparse_kind kind = ptxmma_sparse_4_8_e2m1();
   return ptxmma_sparse_prune(&kind, rows, cols, matrix, stride, result, result_stride, place);
+}
+
+/** 4:8 sparsity of e2m1: ptxmma_sparse_prune_masked; cols is a multiple of 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_4_8_e2m1_prune_masked(
+    size_t rows, size_t cols, const void *matrix, size_t stride, const uint8_t *mask,
+    size_t mask_stride, void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  const ptxmma_sparse_kind kind = ptxmma_sparse_4_8_e2m1();
+  return ptxmma_sparse_prune_masked(
+      &kind, rows, cols, matrix, stride, mask, mask_stride, result, result_stride, place);
 }
 
 /** 4:8 sparsity of e2m1: ptxmma_sparse_compress; cols is a multiple of 16. */

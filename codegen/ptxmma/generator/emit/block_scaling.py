@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma import layouts, scaling
+from ptxmma import layouts
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
@@ -62,9 +62,9 @@ def _number(spec: Spec, name: str) -> _Number:
     return _Number(
         c_text.identifier(name),
         entry,
-        scaling.largest_code(entry),
-        f"{scaling.largest(entry)!r}f",
-        scaling.emax(entry),
+        entry.largest_code,
+        f"{entry.largest!r}f",
+        entry.emax,
         (1 << width) - 1,
         1 << width if entry.sign else 0,
     )

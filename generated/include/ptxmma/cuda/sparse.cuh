@@ -211,9 +211,11 @@ __device__ __forceinline__ compressed compress_vector(uint4 vector) {
 #pragma unroll
   for (int i = 0; i < 16 / Kind::chunk_bytes; ++i) {
     constexpr int bits = 8 * Kind::chunk_bytes;
-    const uint64_t chunk = bits == 64 ? words[i * bits / 32] | (uint64_t)words[(i * bits / 32 + 1) % 4] << 32
-                                      : words[i * bits / 32] >> (i * bits % 32) & ((1ull << (bits % 64)) - 1);
-    const uint64_t set = ptxmma_sparse_set(&kind, chunk), field = ptxmma_sparse_field(&kind, set);
+    const uint32_t first = words[i * bits / 32] >> (i * bits % 32) & (bits < 32 ? (1u << (bits % 32)) - 1 : ~0u);
+    const uint32_t second = bits == 64 ? words[(i * bits / 32 + 1) % 4] : 0;
+    const uint64_t chunk = first | (uint64_t)second << 32;
+    const uint32_t set = ptxmma_sparse_set_of_halves(&kind, first, second);
+    const uint64_t field = ptxmma_sparse_field(&kind, set);
     result.fields |= (uint32_t)field << (4 * i);
     result.too_full |= (uint32_t)(1 - ptxmma_sparse_fits(&kind, set)) << i;
     values |= ptxmma_sparse_keep(&kind, chunk, field) << (8 * Kind::value_bytes * i);

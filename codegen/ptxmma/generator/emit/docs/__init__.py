@@ -6,7 +6,7 @@ Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma import requirements
@@ -111,10 +111,11 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     types = spec.types
     elements = rest.table(
         *rest.dense(
-            ("Type", "Meaning", "Kind", "Bits", "Sign", "Exponent", "Mantissa", "Bias", "Infinity", "NaN", "NumPy", "Source"),
+            ("Type", "NumPy", "Meaning", "Kind", "Bits", "Sign", "Exponent", "Mantissa", "Bias", "Infinity", "NaN", "Source"),
             (
                 (
                     rest.code(one.name),
+                    rest.code(one.numpy),
                     rest.text(one.title),
                     rest.text(one.form),
                     str(one.bits),
@@ -124,7 +125,6 @@ def _types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                     str(one.bias or ""),
                     "yes" if one.infinity else "",
                     "yes" if one.nan else "",
-                    rest.code(one.numpy),
                     rest.source(one.source),
                 )
                 for one in types.elements
@@ -286,11 +286,8 @@ def _sparsity(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                 "name": rest.text(group[0].name),
                 "text": rest.text(group[0].text),
                 "picture": picture,
-                "fields": rest.table(
-                    ("Field", *map(rest.code, group[0].legal)),
-                    [(f"Keeps {_units(group[0])}", *(_places(group[0].kept_units(field)) for field in group[0].legal))],
-                ),
-                "choices": [_choice(group[0], choice) for choice in spec.choices if choice.units == group[0].units],
+                "choices": [f"{rest.text(one.text)} (source: {rest.source(one.source)})" for one in _choices(spec, group[0])],
+                "fields": _field_table(spec, group[0]),
             }
             for picture, group in found.items()
         ],
@@ -308,32 +305,27 @@ def _sparsity(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     }
 
 
-def _units(pattern: Granularity) -> str:
-    """What a pattern keeps or drops as a whole."""
-    return "columns" if pattern.unit == 1 else f"groups of {pattern.unit} columns"
+def _choices(spec: Spec, pattern: Granularity) -> list[Choice]:
+    """What compression chooses for chunks of this pattern."""
+    return [choice for choice in spec.choices if choice.units == pattern.units]
 
 
-def _places(places: Iterable[int]) -> str:
-    return ", ".join(map(str, places))
+def _field_table(spec: Spec, pattern: Granularity) -> str:
+    """Each legal field, what it keeps, and where compression writes it."""
+    units = "columns" if pattern.unit == 1 else f"groups of {pattern.unit} columns"
+    written: dict[str, list[str]] = {}
+    for choice in _choices(spec, pattern):
+        for occupied, field in choice.fields.items():
+            written.setdefault(field, []).append(" and ".join(map(str, _ones(occupied))) or "none")
+    lines = (
+        (rest.code(field), ", ".join(map(str, pattern.kept_units(field))), "; ".join(written.get(field, ()))) for field in pattern.legal
+    )
+    return rest.table(*rest.dense(("Field", f"Keeps {units}", f"Written where these {units} are not zero"), lines))
 
 
-def _choice(pattern: Granularity, choice: Choice) -> dict[str, str]:
-    """Which field compression writes for which units that are not zero."""
-    return {
-        "text": rest.text(choice.text),
-        "source": rest.source(choice.source),
-        "fields": rest.table(
-            (f"{_units(pattern).capitalize()} that are not zero", "Field", "Keeps"),
-            (
-                (
-                    _places(unit for unit in range(choice.units) if int(occupied, 2) >> unit & 1) or "none",
-                    rest.code(field),
-                    _places(pattern.kept_units(field)),
-                )
-                for occupied, field in choice.fields.items()
-            ),
-        ),
-    }
+def _ones(number: str) -> list[int]:
+    """The bits that are set in a number in binary: ``"0b0101"``."""
+    return [place for place, bit in enumerate(reversed(number.removeprefix("0b"))) if bit == "1"]
 
 
 def _block_scaling(spec: Spec) -> dict[str, Any]:
@@ -458,15 +450,13 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
     widths = _widths(spec)
     return {
         "modes": rest.table(
-            ("Mode", "Encoding", "Swizzled together", "Pattern", "CuTe", "Tensor map (TMA)", "MN-major atom", "K-major atom", "Source"),
+            ("Mode", "Encoding", "Swizzled together", "Pattern", "MN-major atom", "K-major atom", "Source"),
             (
                 (
                     rest.text(one.title),
                     str(one.encoding),
                     f"{one.bytes} bytes",
                     f"{one.pattern} bytes",
-                    rest.code(one.cute),
-                    rest.code(one.tma),
                     _size(one.atom_mn),
                     _size(one.atom_k),
                     rest.source(one.source),
@@ -483,6 +473,10 @@ def _swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, A
             ),
         ),
         "formula": to_latex(memory.swizzle_formula),
+        "names": rest.table(
+            ("Mode", "CuTe", "Tensor map (TMA)"),
+            ((rest.text(one.title), rest.code(one.cute), rest.code(one.tma)) for one in memory.swizzles),
+        ),
         "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
             {"title": f"{rest.text(one.title)}, {major}-major", "picture": gallery.atom(memory, one, major)}

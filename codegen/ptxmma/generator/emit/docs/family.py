@@ -16,7 +16,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, gather, to_latex
 from ptxmma.instructions import Catalog, Instruction, operand_names
 from ptxmma.layouts import Plan
-from ptxmma.model import Cases, Condition, Erratum, Form, InstructionSet, Layout, Spec, Statement, matches
+from ptxmma.model import Accumulation, Cases, Condition, Erratum, Form, InstructionSet, Layout, Semantics, Spec, Statement, matches
 from ptxmma.operands import Operand
 from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
 
@@ -631,13 +631,14 @@ def _capital(condition: str) -> str:
 
 
 def _semantics(entry: InstructionSet) -> str:
-    header = ("Where", "In words", "Products", "Sums", "Overflow", "Ignored low bits", "Unspecified", "Source")
+    header = ("Where", "In words", "Products", "Sums", "Rounding", "Overflow", "Ignored low bits", "Unspecified", "Source")
     cells = (
         (
             rest.condition(one.when) or "always",
             rest.text(one.text),
             rest.text(one.multiply),
             rest.text(one.accumulate),
+            rest.text(f"to {one.rounds}" if one.rounds else ""),
             rest.text({"wrap": "wraps", "saturate": "is clamped"}.get(one.overflow, one.overflow)),
             str(one.truncates or ""),
             rest.text(", ".join(one.unspecified)),
@@ -649,21 +650,22 @@ def _semantics(entry: InstructionSet) -> str:
 
 
 def _accumulation(entry: InstructionSet) -> str:
-    """The chips that were seen to keep fewer bits than the manual promises."""
-    return rest.table(
-        ("Chip", "Where", "Fraction bits kept", "In words", "Source"),
+    """How chips were seen to sum."""
+    found: dict[Accumulation, list[Semantics]] = {}
+    for one in entry.semantics:
+        for seen in one.observed:
+            found.setdefault(seen, []).append(one)
+    cells = (
         (
-            (
-                rest.text(seen.chip),
-                rest.condition(one.when) or "always",
-                str(seen.fraction_bits),
-                rest.text(seen.text),
-                rest.source(seen.source),
-            )
-            for one in entry.semantics
-            for seen in one.observed
-        ),
+            rest.text(seen.chip),
+            rest.condition([part for one in where for part in one.when]) if all(one.when for one in where) else "always",
+            rest.text(seen.text),
+            str(seen.fraction_bits or ""),
+            rest.source(seen.source),
+        )
+        for seen, where in found.items()
     )
+    return rest.table(*rest.dense(("Chip", "Where", "In words", "Bits kept below the leading one of the largest term", "Source"), cells))
 
 
 def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:

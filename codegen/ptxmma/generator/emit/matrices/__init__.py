@@ -17,7 +17,7 @@ _VECTOR = 16
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
-    """``status.h``, ``sparse.h``, and for each family its ``_pack.h``."""
+    """``status.h``, ``sparse.h``, ``cuda/sparse.cuh``, ``pack.h``, and for each family its ``_pack.h``."""
     spec = catalog.database.spec
 
     def file(path: str, template: str, source: str, **values: Any) -> Output:
@@ -30,10 +30,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
     kinds = sparse.kinds(spec, pairs.values())
     if kinds:
-        most_kept = max(int(kind.constants["kept"]) for kind in kinds)
         most_units = max(int(kind.constants["units"]) for kind in kinds)
-        yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_kept=most_kept, most_units=most_units)
-
+        yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_units=most_units)
         yield file("cuda/sparse.cuh", "cuda/sparse.cuh", "spec/sparsity.yaml", **_cuda(catalog, operands, kinds))
 
     held = {packing.element(operand): None for operand in operands if _is_fragment(operand)}
@@ -61,9 +59,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 def _cuda(catalog: Catalog, operands: list[Operand], kinds: list[sparse.Kind]) -> dict[str, Any]:
     """What ``cuda/sparse.cuh`` has: the kinds with the width of their elements in registers, and the metadata layouts."""
     widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
-    patterns = {
-        instruction.metadata.layout.name: instruction.metadata.granularity for instruction in catalog.all() if instruction.sparse
-    }
+    patterns = {instruction.metadata.layout.name: instruction.metadata.granularity for instruction in catalog.all() if instruction.sparse}
     spec = catalog.database.spec
     layouts = {name: packing.metadata(spec, catalog.database.layout[name]) for name in patterns}
     shown = [
@@ -83,20 +79,13 @@ def _cuda(catalog: Catalog, operands: list[Operand], kinds: list[sparse.Kind]) -
         kind._asdict() | {"struct": f"kind_{kind.name.removeprefix('ptxmma_sparse_')}", "register_bits": widths[kind.pattern, kind.element]}
         for kind in kinds
     ]
-    example = next(
-        (
-            kind["struct"]
-            for kind in described
-            for layout in shown[:1]
-            if (kind["register_bits"], kind["chunk"]) == (layout["bits"], layout["chunk_elements"])
-        ),
-        "",
-    )
+    first = shown[0]
+    alike = [kind["struct"] for kind in described if (kind["register_bits"], kind["chunk"]) == (first["bits"], first["chunk_elements"])]
     return {
         "kinds": described,
         "layouts": shown,
         "families": [c_text.identifier(name) for name in dict.fromkeys(found.layout.family for found in layouts.values())],
-        "example_kind": example,
+        "example_kind": alike[0],
         "vector": _VECTOR,
     }
 

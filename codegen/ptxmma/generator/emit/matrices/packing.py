@@ -42,7 +42,7 @@ class Element(NamedTuple):
         return f"uint{max(self.memory, 8)}_t"
 
     @property
-    def count(self) -> int:
+    def elements(self) -> int:
         """Elements in a register."""
         return self.register // self.held
 
@@ -59,7 +59,7 @@ class Fragment(NamedTuple):
         first: place of the thread's first element.
         step: from an element to the next in a register.
         places: of each register's first element; empty where their number depends on n.
-        count: registers of a thread: a number, or an expression over n.
+        registers: of a thread: a number, or an expression over n.
         place: of register r, where their number depends on n.
         n_step, n_last: n is a multiple of the one and at most the other.
     """
@@ -72,7 +72,7 @@ class Fragment(NamedTuple):
     first: str
     step: str
     places: list[str]
-    count: str
+    registers: str
     place: str
     n_step: int
     n_last: int
@@ -137,7 +137,7 @@ def fragments(spec: Spec, operands: Iterable[Operand]) -> list[Fragment]:
 
 def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Element) -> Fragment:
     dimensions = sorted(layout.map.outputs, key=("computation", "row", "col").index)
-    slot = held.count.bit_length() - 1
+    slot = held.elements.bit_length() - 1
     registers = operand.registers
     entry = spec.fragments[layout.entry]
     sizes = formula.names(formula.parse(entry.rows)) | formula.names(formula.parse(entry.cols))
@@ -145,7 +145,7 @@ def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Ele
     places = []
     if not follows_n:
         for register in range(registers):
-            place = layout.map.apply({"lane": 0, "i": register * held.count})
+            place = layout.map.apply({"lane": 0, "i": register * held.elements})
             places.append(_sum("first", [_times(str(place[name]), name) for name in dimensions if place[name]]))
     cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
     if follows_n and (top.name != "i" or "n" in formula.names(formula.parse(entry.rows))):
@@ -162,7 +162,7 @@ def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Ele
         first=_sum("", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "lane"))]) or "0",
         step=_step(layout, slot),
         places=places,
-        count=_ratio(registers, cols) if follows_n else str(registers),
+        registers=_ratio(registers, cols) if follows_n else str(registers),
         place=_sum("first", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "i", "r", slot))]),
         n_step=1 << top.target,
         n_last=cols,
@@ -234,7 +234,9 @@ def metadata(spec: Spec, layout: Layout) -> Metadata:
     selector = _bits(back, "selector", "lane") or "0"
     text = f"{layout.shape}, {layout.bits}-bit elements"
     stem = f"ptxmma_{c_text.identifier(layout.name)}"
-    return Metadata(stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector, layout)
+    return Metadata(
+        stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector, layout
+    )
 
 
 def _metadata_times(rows: str) -> str:

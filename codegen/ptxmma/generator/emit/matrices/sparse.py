@@ -76,7 +76,7 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
         "unit_shift": str(unit_bits.bit_length() - 1),
         "units": str(units),
         "kept": str(kept),
-        "index_shift": "{" + ", ".join(str(shift) for shift, _ in _indices(pattern, fields, kept)) + "}",
+        "index_shifts": f"{sum(shift << 8 * place for place, (shift, _) in enumerate(_indices(pattern, fields, kept))):#x}",
         "index_mask": str(_indices(pattern, fields, kept)[0][1]),
         "legal": f"{sum(1 << int(value, 2) for value in pattern.legal):#x}",
         "sets": f"{sum(1 << units for units in fields):#x}",
@@ -115,7 +115,9 @@ def _indices(pattern: Granularity, fields: dict[int, int], kept: int) -> list[tu
 
     They are found: the field of each full set must give its members in ascending order.
     """
-    full = {field: [unit for unit in range(_MOST_UNITS) if units >> unit & 1] for units, field in fields.items() if units.bit_count() == kept}
+    full = {
+        field: [unit for unit in range(_MOST_UNITS) if units >> unit & 1] for units, field in fields.items() if units.bit_count() == kept
+    }
     widths = range(1, _FIELD_BITS + 1)
     found = []
     for place in range(kept):
