@@ -1,25 +1,46 @@
-"""Structured sparsity: our compression beside PyTorch's on the CPU, of one matrix, round by round."""
+"""Structured sparsity: our compression beside PyTorch's on the CPU and, in C, beside memcpy, round by round; part of ``make bench``."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import statistics
+import subprocess
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma import sparse
+from ptxmma import paths, sparse
 
 _SIZE = 16384
 
 
 def main() -> None:
     """Measure compression, what goes with it, and the memory that it needs."""
+    _in_c()
     matrix = _matrix(_SIZE)
     _compress(matrix)
     _rest(matrix)
+
+
+def _in_c() -> None:
+    """``sparse.h`` on one core beside ``memcpy`` of the same matrix."""
+    if shutil.which("gcc") is None:
+        print("compression in C: skipped, gcc is not installed")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "bench_sparse"
+        source = Path(__file__).with_name("bench_sparse.c")
+        subprocess.run(["gcc", "-O3", "-march=native", "-I", paths.INCLUDE, source, "-o", program], check=True)
+        done = subprocess.run([program, str(_SIZE), str(_SIZE)], check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    what = f"C: compress {_SIZE} x {_SIZE} f16 to 2:4 / memcpy, GB/s"
+    print(f"{what:<58}{found['compress/memcpy']:>8.2f}x   0.5x or more  ({found['compress']:.1f} GB/s)")
 
 
 def _matrix(size: int) -> npt.NDArray[np.float16]:

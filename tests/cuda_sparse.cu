@@ -129,8 +129,8 @@ static void compare(const char* name, std::mt19937& random, pack_function* pack,
 
 template <class Kind, class Layout>
 static void compare(const char* name, std::mt19937& random, pack_function* pack) {
-  for (int round = 0; round < 4; ++round) compare<Kind, Layout>(name, random, pack, 1 + random() % 5, 2 + 2 * (random() % 40));
-  compare<Kind, Layout>(name, random, pack, 1, 4);
+  for (int round = 0; round < 4; ++round) compare<Kind, Layout>(name, random, pack, 1 + random() % 5, 1 + random() % 80);
+  compare<Kind, Layout>(name, random, pack, 1, 1);
 }
 
 __global__ void fill(uint2* chunks, size_t count) {

@@ -212,43 +212,72 @@ def test_one_block_is_quantised_as_in_a_matrix(catalog: Catalog, library: ctypes
         assert function(column, *sizes, _pointer(elements), _pointer(scale)) == _OK
         assert scale[0] == expected.scales.view(np.uint8)[0, 1]
         np.testing.assert_array_equal(elements, expected.elements.view(np.uint8)[:, 1])
-        matrix[7, 1] = np.nan
-        elements[:] = scale[:] = 0x5A
-        assert function(column, *sizes, _pointer(elements), _pointer(scale)) == _NOT_FINITE
+
+
+def test_impossible_blocks_are_refused(catalog: Catalog, library: ctypes.CDLL) -> None:
+    for entry, form in _entries(catalog):
+        function = getattr(library, f"ptxmma_quantise_block_{entry.element}_{entry.scale}")
+        values = np.ones(form.block, np.float32)
+        elements, scale = np.full(form.block, 0x5A, np.uint8), np.full(1, 0x5A, np.uint8)
+        fine = [_pointer(values), ctypes.c_size_t(1), ctypes.c_size_t(form.block), ctypes.c_float(1), _pointer(elements), _pointer(scale)]
+        wrong: list[tuple[int, Any, int]] = [(place, None, _SIZE) for place in (0, 4, 5)]
+        wrong += [(2, ctypes.c_size_t(0), _SIZE), (3, ctypes.c_float(1e-39), _NOT_FINITE)]
+        wrong += [(3, ctypes.c_float(tensor_scale), _RANGE) for tensor_scale in (0, -1, np.inf, np.nan)]
+        for place, value, status in wrong:
+            assert function(*fine[:place], value, *fine[place + 1 :]) == status, (entry.name, place, value)
+        for bad in (np.nan, np.inf, -np.inf):
+            values[-1] = bad
+            assert function(*fine) == _NOT_FINITE
         assert set(elements.tolist() + scale.tolist()) == {0x5A}
 
 
-def test_errors_write_nothing(library: ctypes.CDLL) -> None:
-    quantise, dequantise = library.ptxmma_quantise_e2m1_ue4m3, library.ptxmma_dequantise_e2m1_ue4m3
+def test_errors_write_nothing(catalog: Catalog, library: ctypes.CDLL) -> None:
+    huge = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
+    for entry, form in _entries(catalog):
+        pair, block = f"{entry.element}_{entry.scale}", form.block
+        quantise, dequantise = (getattr(library, f"ptxmma_{verb}_{pair}") for verb in ("quantise", "dequantise"))
 
-    def outcome(matrix: Any, rows: int, cols: int, block: int = 16, axis: int = 1, tensor_scale: float = 1.0) -> int:
-        elements, scales = np.full(1024, 0x5A, np.uint8), np.full(1024, 0x5A, np.uint8)
-        sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
-        last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
-        given = None if matrix is None else _pointer(matrix)
-        status: int = quantise(given, *sizes, *last, _pointer(elements), _pointer(scales))
-        assert status != _OK
-        assert np.all(elements == 0x5A)
-        assert np.all(scales == 0x5A)
-        if matrix is not None and np.isfinite(matrix).all() and tensor_scale != 1e-39:
-            values = np.full(1024, 7, np.float32)
-            assert dequantise(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == status
-            assert np.all(values == 7)
-        return status
+        def status(
+            matrix: Any,
+            rows: int = 4,
+            cols: int = 4 * block,
+            *,
+            block: int = block,
+            axis: int = 1,
+            tensor_scale: float = 1.0,
+            without: str = "",
+            quantise: Any = quantise,
+            dequantise: Any = dequantise,
+        ) -> int:
+            """What quantisation returns; the way back returns the same, unless it is about the numbers."""
+            elements, scales, back = np.full(1024, 0x12, np.uint8), np.full(1024, 0x12, np.uint8), np.full(1024, 7, np.float32)
+            sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
+            last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
+            held = None if without == "elements" else _pointer(elements)
+            factors = None if without == "scales" else _pointer(scales)
+            found = int(quantise(None if without == "values" else _pointer(matrix), *sizes, *last, held, factors))
+            assert found != _OK
+            if found != _NOT_FINITE:
+                assert dequantise(held, factors, *sizes, *last, None if without == "values" else _pointer(back)) == found
+            assert set(elements.tolist() + scales.tolist()) == {0x12}
+            assert set(back.tolist()) == {7.0}
+            return found
 
-    fine = np.ones((16, 16), np.float32)
-    assert outcome(None, 16, 16) == _SIZE
-    assert outcome(fine, 0, 16) == outcome(fine, 16, 0) == outcome(fine, 16, 16, block=0) == _SIZE
-    assert outcome(fine, 2, 24) == outcome(fine, 24, 2, axis=0) == _SIZE
-    assert outcome(fine, 16, 15, axis=0) == _SIZE  # two elements in a byte
-    assert outcome(fine, 1 << 62, 16) == _SIZE
-    assert outcome(fine, 16, 16, axis=2) == _RANGE
-    assert [outcome(fine, 16, 16, tensor_scale=scale) for scale in (0.0, -1.0, np.inf, np.nan)] == [_RANGE] * 4
-    assert outcome(fine, 16, 16, tensor_scale=1e-39) == _NOT_FINITE
-    for bad in (np.nan, np.inf, -np.inf):
-        wrong = fine.copy()
-        wrong[15, 15] = bad
-        assert outcome(wrong, 16, 16) == _NOT_FINITE
+        fine = np.ones((4, 4 * block), np.float32)
+        assert [status(fine, without=name) for name in ("values", "elements", "scales")] == [_SIZE] * 3
+        assert [status(fine, rows=rows) for rows in (0, 1 << 62, huge // 2, huge)] == [_SIZE] * 4
+        assert [status(fine, cols=cols) for cols in (0, block + 2, huge // 2, huge, huge // block * block)] == [_SIZE] * 5
+        assert [status(fine, block=size) for size in (0, huge // 2, huge)] == [_SIZE] * 3
+        assert status(fine, rows=block + 2, cols=4, axis=0) == _SIZE
+        if form.element.bits == 4:  # two elements in a byte
+            assert status(fine, rows=block, cols=3, axis=0) == _SIZE
+        assert [status(fine, axis=axis) for axis in (2, 2**32 - 1)] == [_RANGE] * 2
+        assert [status(fine, tensor_scale=scale) for scale in (0.0, -1.0, np.inf, np.nan)] == [_RANGE] * 4
+        assert status(fine, tensor_scale=1e-39) == _NOT_FINITE
+        for bad in (np.nan, np.inf, -np.inf):
+            wrong = fine.copy()
+            wrong[-1, -1] = bad
+            assert status(wrong) == _NOT_FINITE
 
 
 def test_codes_beyond_their_type_are_refused(library: ctypes.CDLL) -> None:
@@ -290,6 +319,11 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
                         place = layout.map.apply({"row": row, "block": block} | ids)
                         expected[place["lane"]] |= np.uint32(scales[row, block]) << np.uint32(8 * place["byte"])
                     np.testing.assert_array_equal(registers, expected)
+        ids_of = [ctypes.c_uint32(ids[0]) for ids in (entry.byte_ids, entry.thread_ids)]
+        registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
+        assert function(None, *steps, *ids_of, _pointer(registers)) == _SIZE
+        assert function(_pointer(scales), *steps, *ids_of, None) == _SIZE
+        assert np.all(registers == 0x5A5A5A5A)
 
 
 # --- compilers --------------------------------------------------------------------------------------------------------------

@@ -162,16 +162,19 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
 
 
 def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Function]) -> None:
-    memory = np.zeros(64, np.uint8)
+    memory, registers = np.full(64, _GUARD, np.uint8), np.full(64, 0x5A, np.uint8)
     for function in functions:
         strides = [ctypes.c_size_t(1)] * (3 if function.operand.computations > 1 else 2)
-        load = getattr(library, f"{function.stem}_load_tile")
         last = [ctypes.c_uint32(function.n)] if function.n is not None else []
-        assert load(None, *strides, *last, _pointer(memory)) == _SIZE
-        assert load(_pointer(memory), *strides, *last, None) == _SIZE
-        if function.n is not None:
-            for n in (0, 4, 264):
-                assert load(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(memory)) == _SIZE
+        for verb in ("load_tile", "store_tile"):
+            call = getattr(library, f"{function.stem}_{verb}")
+            assert call(None, *strides, *last, _pointer(registers)) == _SIZE
+            assert call(_pointer(memory), *strides, *last, None) == _SIZE
+            if function.n is not None:
+                for n in (0, 4, 264, 2**32 - 8):
+                    assert call(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(registers)) == _SIZE
+    assert (memory == _GUARD).all()
+    assert (registers == 0x5A).all()
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------------
@@ -239,11 +242,15 @@ def test_metadata_of_whole_matrices(library: ctypes.CDLL, sparse: list[Instructi
         for selector in (*range(metadata.selectors), _ALL):
             share = metadata.selectors if selector == _ALL else 1
             expected = np.zeros((tile_rows, -(-tiles // share), threads), np.uint32)
-            for row, chunk in np.ndindex(*fields.shape):
+            whole = np.full((len(fields), expected.shape[1] * share * metadata.chunks), int(metadata.padding, 2), np.uint32)
+            whole[:, : fields.shape[1]] = fields
+            for row, chunk in np.ndindex(*whole.shape):
                 tile = chunk // metadata.chunks
                 named = tile % share if selector == _ALL else selector
                 lane, bit, _ = metadata.locate(row % metadata.rows, chunk % metadata.chunks, named)
-                expected[row // metadata.rows, tile // share, lane] |= np.uint32(int(fields[row, chunk]) << bit)
+                expected[row // metadata.rows, tile // share, lane] |= np.uint32(int(whole[row, chunk]) << bit)
+            python = metadata.pack_tiles(memory[:, :-1], None if selector == _ALL else selector)
+            assert np.array_equal(python, expected), stem
             got = np.full((expected.size + 4,), 77, np.uint32)
             pack, unpack = getattr(library, f"{stem}_pack_tiles"), getattr(library, f"{stem}_unpack_tiles")
             assert pack(*size, _pointer(memory), row_bytes, ctypes.c_uint32(selector), _pointer(got)) == _OK
@@ -274,28 +281,83 @@ def test_an_illegal_field_is_named_and_nothing_written(library: ctypes.CDLL, spa
 
 
 def test_impossible_metadata_is_refused(library: ctypes.CDLL, sparse: list[Instruction]) -> None:
-    memory = np.zeros(64, np.uint8)
     for instruction in sparse:
         metadata = instruction.metadata
-        rows, chunks = metadata.rows, metadata.chunks
-        pack = getattr(library, f"ptxmma_{metadata.layout.name}_pack_tiles")
+        stem, rows, chunks = f"ptxmma_{metadata.layout.name}", metadata.rows, metadata.chunks
+        memory, registers, place = np.full(64, _GUARD, np.uint8), np.full(64, 77, np.uint32), (ctypes.c_size_t * 3)(5, 5, 5)
+        fine = (rows, chunks, chunks, 0)
+        for given, without, status in (
+            *(((count, *fine[1:]), "", _SIZE) for count in (0, rows + 1, rows * 2**58, 2**64 - rows)),
+            *(((rows, count, *fine[2:]), "", _SIZE) for count in (0, 1, chunks + 2, 2**64 - chunks)),
+            *(((rows, chunks, count, 0), "", _SIZE) for count in (0, chunks // 2 - 1, 2**63 // rows, 2**63, 2**64 - 1)),
+            *(((*fine[:3], selector), "", _RANGE) for selector in (metadata.selectors, 2**32 - 2)),
+            *((fine, without, _SIZE) for without in ("memory", "registers")),
+        ):
+            size, row_bytes, selector = list(map(ctypes.c_size_t, given[:2])), ctypes.c_size_t(given[2]), ctypes.c_uint32(given[3])
+            held = None if without == "memory" else _pointer(memory)
+            words = None if without == "registers" else _pointer(registers)
+            assert getattr(library, f"{stem}_pack_tiles")(*size, held, row_bytes, selector, words) == status, given
+            arguments = (selector, _legal(metadata), held, row_bytes, place)
+            assert getattr(library, f"{stem}_unpack_tiles")(*size, words, *arguments) == status, given
+            if given[:2] == (rows, chunks):
+                assert getattr(library, f"{stem}_unpack")(words, *arguments) == status, given
+        every = (ctypes.c_uint32(_ALL), _legal(metadata), _pointer(memory), ctypes.c_size_t(chunks), place)
+        assert getattr(library, f"{stem}_unpack")(_pointer(registers), *every) == _RANGE
+        assert (memory == _GUARD).all()
+        assert (registers == 77).all()
+        assert list(place) == [5, 5, 5]
 
-        def status(
-            rows: int, chunks: int, row_bytes: int, selector: int, source: object = memory, target: object = memory, pack: Any = pack
-        ) -> int:
-            pointers = [_pointer(one) if isinstance(one, np.ndarray) else None for one in (source, target)]
-            sizes = map(ctypes.c_size_t, (rows, chunks, row_bytes))
-            return int(pack(next(sizes), next(sizes), pointers[0], next(sizes), ctypes.c_uint32(selector), pointers[1]))
 
-        assert status(0, chunks, chunks, 0) == _SIZE
-        assert status(rows, 0, chunks, 0) == _SIZE
-        assert status(rows + 1, chunks, chunks, 0) == _SIZE
-        assert status(rows, chunks + 2, chunks, 0) == _SIZE
-        assert status(rows, chunks, chunks // 2 - 1, 0) == _SIZE
-        assert status(rows, chunks, 2**63, 0) == _SIZE
-        assert status(rows, chunks, chunks, 0, source=None) == _SIZE
-        assert status(rows, chunks, chunks, 0, target=None) == _SIZE
-        assert status(rows, chunks, chunks, metadata.selectors) == _RANGE
+# --- sanitizers -------------------------------------------------------------------------------------------------------------
+
+# Buffers of exactly the size that is needed; those of elements at odd addresses.
+_SANITIZED = """
+#include <stdlib.h>
+#define BUFFER(name, bytes) \\
+  unsigned char *name##_base = malloc((bytes) + 1), *name = name##_base + 1; \\
+  for (size_t i = 0; i < (bytes); i++) name[i] = (unsigned char)(i * 7919u >> 3)
+#define CHECK(before, after, bytes) \\
+  do { if (memcmp(before, after, bytes)) return __LINE__; free(before##_base); free(after##_base); } while (0)
+"""
+
+
+def test_nothing_leaves_its_bounds(include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    parts = []
+    for function in functions:
+        operand, n = function.operand, f"{function.n}, " if function.n is not None else ""
+        assert operand.layout is not None
+        strides = f"{operand.rows * operand.cols}, " * (operand.computations > 1) + f"{operand.cols}, 1, "
+        matrix = operand.computations * operand.rows * operand.cols * function.memory // 8
+        registers = operand.layout.threads * operand.registers * operand.elements_per_register * operand.bits // 8
+        parts.append(
+            f"  BUFFER(matrix, {matrix}); BUFFER(back, {matrix}); BUFFER(registers, {registers});\n  memset(back, 0, {matrix});\n"
+            f"  if ({function.stem}_load_tile(matrix, {strides}{n}registers)) return __LINE__;\n"
+            f"  if ({function.stem}_store_tile(back, {strides}{n}registers)) return __LINE__;\n"
+            f"  free(registers_base);\n  CHECK(matrix, back, {matrix});\n"
+        )
+    for instruction in sparse:
+        metadata, stem = instruction.metadata, f"ptxmma_{instruction.metadata.layout.name}"
+        rows, chunks = 2 * metadata.rows, 3 * metadata.chunks
+        words = 2 * -(-3 // metadata.selectors) * metadata.layout.threads
+        size, packed = f"{rows}, {chunks}", rows * chunks // 2
+        parts.append(
+            f"  BUFFER(metadata, {packed}); BUFFER(back, {packed});\n  uint32_t *registers = malloc({4 * words});\n"
+            f"  memset(metadata, {int(metadata.padding, 2) * 17}, {packed});\n"
+            f"  if ({stem}_pack_tiles({size}, metadata, {chunks // 2}, PTXMMA_ALL_SELECTORS, registers)) return __LINE__;\n"
+            f"  if ({stem}_unpack_tiles({size}, registers, PTXMMA_ALL_SELECTORS, {_legal(metadata).value}, back, {chunks // 2}, NULL))"
+            f" return __LINE__;\n  free(registers);\n  CHECK(metadata, back, {packed});\n"
+        )
+    headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
+    includes = "".join(f"#include <ptxmma/{name}>\n" for name in headers)
+    numbered = [f"static int part_{number}(void) {{\n{part}  return 0;\n}}\n" for number, part in enumerate(parts)]
+    calls = "".join(f"  if (part_{number}()) return 1;\n" for number in range(len(parts)))
+    source, program = tmp_path / "driver.c", tmp_path / "driver"
+    source.write_text(f"{includes}{_SANITIZED}{''.join(numbered)}int main(void) {{\n{calls}  return 0;\n}}\n", encoding="utf-8")
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    _compiled("gcc", "-std=c99", "-g", *checks, "-I", include, source, "-o", program)
+    _compiled(program)
 
 
 # --- devices ----------------------------------------------------------------------------------------------------------------

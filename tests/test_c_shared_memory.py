@@ -23,6 +23,7 @@ _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow"
 _OK, _SIZE, _ALIGNMENT, _RANGE = range(4)
 _SPEC = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
+_FIELDS = _SPEC.shared_memory.descriptor
 _MODES = {mode.name: mode for mode in _SPEC.shared_memory.swizzles}
 _MAJORNESS = list(dict.fromkeys(layout.majorness for layout in _SPEC.shared_memory.layouts))
 _TYPES = {entry.name: number for number, entry in enumerate(_SPEC.types.elements, 1)}
@@ -83,12 +84,13 @@ static int one(ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swiz
   ptxmma_shared_layout layout;
   uint32_t size = 0, place, step;
   uint64_t descriptor = 0;
-  unsigned char *matrix = malloc(bytes), *back = malloc(bytes), *image;
+  /* Odd addresses: host code needs no alignment. */
+  unsigned char *matrix = (unsigned char *)malloc(bytes + 1) + 1, *back = (unsigned char *)malloc(bytes + 1) + 1, *image;
   if (ptxmma_shared_layout_dense(type, majorness, swizzle, x, k, 4096, &layout)) return 1;
   if (layout.lbo > layout.sbo) layout.lbo += padding;
   else layout.sbo += padding;
   if (ptxmma_shared_size(&layout, &size)) return 2;
-  image = calloc(size, 1);
+  image = (unsigned char *)calloc(size + 1, 1) + 1;
   for (size_t i = 0; i < bytes; i++) matrix[i] = (unsigned char)(i * 7 + i / 251);
   if (ptxmma_shared_store(&layout, matrix, image, size - 1, 0, 1) != PTXMMA_ERROR_SIZE) return 3;
   for (step = 0; step < 3; step++) {
@@ -97,9 +99,9 @@ static int one(ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swiz
   if (ptxmma_shared_load(&layout, image, size, back, 0, 1) || memcmp(matrix, back, bytes)) return 5;
   if (ptxmma_shared_address(&layout, x - 1, k - 1, &place) || place < 4096 || place >= 4096 + size) return 6;
   if (ptxmma_shared_descriptor(&layout, 0, 0, x, k, &descriptor)) return 7;
-  free(matrix);
-  free(back);
-  free(image);
+  free(matrix - 1);
+  free(back - 1);
+  free(image - 1);
   return 0;
 }
 int main(void) {
@@ -128,6 +130,10 @@ class _Layout(ctypes.Structure):
     def of(cls, layout: SharedLayout) -> _Layout:
         kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _MODES[layout.swizzle].encoding
         return cls(kind, majorness, swizzle, layout.x, layout.k, layout.lbo, layout.sbo, layout.start, layout.base_offset)
+
+
+class _Descriptor(ctypes.Structure):
+    _fields_ = [(field.name, ctypes.c_uint32) for field in _FIELDS]
 
 
 def _run(*command: str | Path) -> None:
@@ -348,24 +354,46 @@ def test_strides_overlap_in_c_where_they_do_in_python(library: ctypes.CDLL) -> N
 def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
     layout = ctypes.byref(_Layout.of(SharedLayout("f16", "K", "128B", 16, 128)))
     held = np.full(4096, 7, np.uint8)
-    buffer, number, descriptor, none = _pointer(held), ctypes.byref(ctypes.c_uint32()), ctypes.byref(ctypes.c_uint64()), None
+    counted, found = ctypes.c_uint32(7), ctypes.c_uint64(7)
+    buffer, number, descriptor, none = _pointer(held), ctypes.byref(counted), ctypes.byref(found), None
     size = ctypes.c_size_t(4096)
     assert library.ptxmma_shared_layout_check(none) == _SIZE
+    assert library.ptxmma_shared_layout_dense(_TYPES["f16"], 0, 0, 8, 8, 0, none) == _SIZE
     assert library.ptxmma_shared_size(layout, none) == _SIZE
+    assert library.ptxmma_shared_size(none, number) == _SIZE
     assert library.ptxmma_shared_address(layout, 0, 0, none) == _SIZE
+    assert library.ptxmma_shared_address(none, 0, 0, number) == _SIZE
     assert library.ptxmma_shared_address(layout, 16, 0, number) == _RANGE
     assert library.ptxmma_shared_address(layout, 0, 128, number) == _RANGE
     assert library.ptxmma_shared_store(layout, none, buffer, size, 0, 1) == _SIZE
     assert library.ptxmma_shared_store(layout, buffer, none, size, 0, 1) == _SIZE
+    assert library.ptxmma_shared_store(none, buffer, buffer, size, 0, 1) == _SIZE
     assert library.ptxmma_shared_load(none, buffer, size, buffer, 0, 1) == _SIZE
+    assert library.ptxmma_shared_load(layout, none, size, buffer, 0, 1) == _SIZE
+    assert library.ptxmma_shared_load(layout, buffer, size, none, 0, 1) == _SIZE
+    assert library.ptxmma_shared_load(layout, buffer, ctypes.c_size_t(0), buffer, 0, 1) == _SIZE
     assert library.ptxmma_shared_store(layout, buffer, buffer, ctypes.c_size_t(4095), 0, 1) == _SIZE
     assert library.ptxmma_shared_store(layout, buffer, buffer, size, 0, 0) == _RANGE
     assert library.ptxmma_shared_load(layout, buffer, size, buffer, 3, 3) == _RANGE
     assert library.ptxmma_shared_descriptor(layout, 0, 0, 0, 16, descriptor) == _SIZE
     assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 16, none) == _SIZE
+    assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 0, descriptor) == _SIZE
+    assert library.ptxmma_shared_descriptor(none, 0, 0, 16, 16, descriptor) == _SIZE
     assert library.ptxmma_shared_descriptor(layout, 8, 0, 16, 16, descriptor) == _RANGE
     assert library.ptxmma_shared_descriptor(layout, 16, 0, 1, 16, descriptor) == _RANGE
+    for most in (2**31, 2**32 - 1):  # a sum with these would wrap around
+        assert library.ptxmma_shared_address(layout, ctypes.c_uint32(most), 0, number) == _RANGE
+        assert library.ptxmma_shared_descriptor(layout, 8, 0, ctypes.c_uint32(most), 16, descriptor) == _RANGE
+        assert library.ptxmma_shared_descriptor(layout, 0, 16, 8, ctypes.c_uint32(most), descriptor) == _RANGE
+    assert library.ptxmma_descriptor_advance(ctypes.c_uint64(0), 16, none) == _SIZE
+    assert library.ptxmma_descriptor_checked(_Descriptor(), none) == _SIZE
+    for field in _FIELDS:
+        if field.shift:
+            assert library.ptxmma_descriptor_checked(_Descriptor(**{field.name: 1}), descriptor) == _ALIGNMENT
+        for most in (1 << field.width + field.shift, 1 << 31):
+            assert library.ptxmma_descriptor_checked(_Descriptor(**{field.name: most}), descriptor) == _RANGE
     assert set(held.tolist()) == {7}
+    assert (counted.value, found.value) == (7, 7)
 
 
 def test_nothing_is_accessed_out_of_bounds(compiler: str, include: Path, tmp_path: Path) -> None:

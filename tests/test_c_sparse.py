@@ -224,6 +224,79 @@ def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path
     assert frames == {"0"}  # what is known of a pattern is constants, not memory
 
 
+# What is wrong is found before anything is launched, so that no device is needed; addresses are never followed.
+_REFUSED = """
+#include <ptxmma/cuda/sparse.cuh>
+using namespace ptxmma::sparse;
+struct given {
+  size_t rows, cols, stride, values_stride, metadata_stride;
+  uintptr_t matrix = 4096, values = 4096, metadata = 4096, fault = 0;
+};
+template <class Kind> cudaError_t row_major(const given& g) {
+  return compress<Kind>(g.rows, g.cols, (const void*)g.matrix, g.stride, (void*)g.values, g.values_stride, (uint8_t*)g.metadata,
+                        g.metadata_stride, (fault_word*)g.fault);
+}
+template <class Kind, class Layout> cudaError_t registers(const given& g) {
+  return compress<Kind, Layout>(g.rows, g.cols, (const void*)g.matrix, g.stride, (void*)g.values, g.values_stride, (uint32_t*)g.metadata,
+                                (fault_word*)g.fault);
+}
+template <class Kind, class Layout> int wrong() {
+  const cudaError_t size = cudaErrorInvalidValue, address = cudaErrorMisalignedAddress;
+  const size_t vector = 128 / Kind::element_bits, rows = 2 * Layout::rows, cols = 4 * Layout::chunks * Kind::chunk_elements;
+  const given fine = {rows, cols, cols, cols / 2, cols / Kind::chunk_elements / 2};
+  given g = fine;
+#define REFUSED(field, value, status)                                                                                     \\
+  g.field = (value);                                                                                                       \\
+  if (row_major<Kind>(g) != (status)) return __LINE__;                                                                     \\
+  if (&g.field != &g.metadata_stride && registers<Kind, Layout>(g) != (status)) return __LINE__;                           \\
+  g = fine;
+  for (size_t huge : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 16 + 1}) {
+    REFUSED(rows, huge - huge % rows, size)
+    REFUSED(cols, huge - huge % cols, size)
+    REFUSED(stride, huge, size)
+    REFUSED(values_stride, huge, size)
+    REFUSED(metadata_stride, huge, size)
+  }
+  REFUSED(rows, 0, size)
+  REFUSED(cols, 0, size)
+  REFUSED(cols, cols - 1, size)
+  REFUSED(cols, cols - vector / 2, size)
+  REFUSED(stride, cols - vector, size)
+  REFUSED(values_stride, cols / 2 - vector, size)
+  REFUSED(metadata_stride, 0, size)
+  REFUSED(stride, cols + vector / 2, address)
+  REFUSED(values_stride, cols / 2 + vector / 2, address)
+  REFUSED(matrix, 0, size)
+  REFUSED(values, 0, size)
+  REFUSED(metadata, 0, size)
+  REFUSED(matrix, 4096 + 8, address)
+  REFUSED(values, 4096 + 8, address)
+  REFUSED(fault, 4096 + 4, address)
+  g.rows = rows - 1;
+  if (registers<Kind, Layout>(g) != size) return __LINE__;
+  g = fine;
+  g.metadata += 2;
+  if (registers<Kind, Layout>(g) != address) return __LINE__;
+  return 0;
+}
+extern "C" int first_wrong() {
+  int line = wrong<kind_2_4_f16, mma_sp_m16n8k32_metadata_b16>();
+  if (!line) line = wrong<kind_1_2_tf32, wgmma_sp_m64nNk16_metadata_b32>();
+  if (!line) line = wrong<kind_2_4_e4m3, mma_sp_m16n8k64_metadata_b8>();
+  return line ? line : wrong<kind_4_8_e2m1, mma_sp_m16n8k128_metadata_b4>();
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_impossible_matrices_are_refused_before_a_launch(nvcc: str, include: Path, tmp_path: Path) -> None:
+    (tmp_path / "refused.cu").write_text(_REFUSED, encoding="utf-8")
+    options = ["-std=c++17", "-arch=sm_90a", "-shared", "-Xcompiler", "-fPIC", "-I", str(include)]
+    compiled(nvcc, *options, tmp_path / "refused.cu", "-o", tmp_path / "refused.so")
+    line = ctypes.CDLL(str(tmp_path / "refused.so")).first_wrong()
+    assert not line, _REFUSED.splitlines()[line - 1]
+
+
 # --- agreement --------------------------------------------------------------------------------------------------------------
 
 
@@ -407,32 +480,61 @@ def random_few(codes: Codes) -> Iterator[np.uint64]:
     yield from dict.fromkeys(codes[:: max(len(codes) // 5, 1)].tolist() + codes[-1:].tolist())
 
 
-def test_impossible_sizes_are_refused(library: ctypes.CDLL, kinds: list[Kind]) -> None:
-    huge = 2**64 - 1
+def verbs(kind: Kind) -> dict[str, list[Any]]:
+    """Arguments of every function for two rows without gaps: rows, columns, then arrays, of bytes or packed, with the stride of each."""
+    cols = 2 * kind.pattern.chunk
+    kept, codes = cols * kind.pattern.kept // kind.pattern.chunk, np.zeros((2, cols), np.uint64)
+    matrix, result = packed(codes, kind.bits, cols), packed(codes + np.uint64(5), kind.bits, cols)
+    values, metadata = (
+        packed(codes[:, :kept] + np.uint64(5), kind.bits, kept),
+        np.full((2, 1), int(kind.pattern.legal[0], 2) * 17, np.uint8),
+    )
+    return {
+        "check": [2, cols, matrix, cols],
+        "prune": [2, cols, matrix, cols, result, cols],
+        "prune_masked": [2, cols, matrix, cols, np.zeros((2, cols), np.uint8), cols, result, cols],
+        "compress": [2, cols, matrix, cols, values, kept, metadata, 1],
+        "decompress": [2, cols, values, kept, metadata, 1, result, cols],
+    }
+
+
+def test_impossible_arguments_are_refused(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    huge = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
     for kind in kinds:
-        call, chunk = Call(library, kind), kind.pattern.chunk
-        cols = 2 * chunk
-        memory = np.zeros(256, np.uint8)
-        for rows, columns, stride in [
-            *((0, cols, cols), (2, 0, cols), (2, cols - 1, cols), (2, cols, cols - 1), (2, cols, huge), (huge, cols, cols)),
-            *((2**62, cols, cols), (3, cols, 2**63), (2, huge // cols * cols, huge)),
-        ]:
-            assert call("check", rows, columns, memory, stride) == _SIZE, (rows, columns, stride)
-            assert call("prune", rows, columns, memory, stride, memory, stride) == _SIZE
-            assert call("prune_masked", rows, columns, memory, stride, memory, stride, memory, stride) == _SIZE
-            assert call("compress", rows, columns, memory, stride, memory, stride, memory, 64) == _SIZE
-            assert call("decompress", rows, columns, memory, stride, memory, 64, memory, stride) == _SIZE
-        assert call("compress", 2, chunk, memory, chunk, memory, chunk, memory, 64) == _SIZE  # half a byte of metadata
-        assert call("compress", 2, cols, memory, cols, memory, cols, memory, 0) == _SIZE
-        assert call("check", 2, cols, None, cols) == _SIZE
-        assert call("prune", 2, cols, memory, cols, None, cols) == _SIZE
-        masked = [memory, cols, memory, cols, memory, cols]
-        for place, wrong in ((0, None), (1, cols - 1), (2, None), (3, cols - 1), (3, huge), (4, None), (5, cols - 1)):
-            assert call("prune_masked", 2, cols, *masked[:place], wrong, *masked[place + 1 :]) == _SIZE
-        assert call("compress", 2, cols, memory, cols, None, cols, memory, 1) == _SIZE
-        assert call("compress", 2, cols, memory, cols, memory, cols, None, 1) == _SIZE
-        assert call("decompress", 2, cols, memory, cols, None, 1, memory, cols) == _SIZE
-        assert call("check", 2, cols, memory, cols + 1) == (_ALIGNMENT if kind.bits == 4 else _OK)
+        call = Call(library, kind)
+
+        def refused(verb: str, arguments: list[Any], place: int, value: int | None, status: int, call: Call = call) -> None:
+            given = [value if index == place else one for index, one in enumerate(arguments)]
+            arrays = [one for one in given if isinstance(one, np.ndarray)]
+            before = [one.copy() for one in arrays]
+            assert call(verb, *given) == status, (verb, place, value)
+            assert call.where == (77, 77, 77)
+            assert all(map(np.array_equal, arrays, before)), (verb, place, value)
+
+        for verb, arguments in verbs(kind).items():
+            rows, cols = arguments[:2]
+            multiple = kind.pattern.chunk * (2 if "compress" in verb else 1)
+            wrong: dict[int, list[int | None]] = {
+                0: [0, 2**62, huge // 2, huge],
+                1: [0, cols - 1, cols + 1, cols + multiple, huge // cols * cols, huge],
+            }
+            for place in range(2, len(arguments), 2):
+                least, bits = arguments[place + 1], 8 if arguments[place].ndim == 2 else kind.bits
+                wrong[place] = [None]
+                wrong[place + 1] = [0, least - 1, 2**61, 2**64 // bits, huge // 2, huge]
+            for place, values in wrong.items():
+                for value in values:
+                    refused(verb, arguments, place, value, _SIZE)
+            refused(verb, [rows, huge // cols * cols, *[huge if isinstance(one, int) else one for one in arguments[2:]]], 0, rows, _SIZE)
+            if "compress" in verb:  # half a byte of metadata
+                refused(verb, arguments, 1, kind.pattern.chunk, _SIZE)
+            for place in range(2, len(arguments), 2):
+                if kind.bits == 4 and arguments[place].ndim == 1:  # a row would end within a byte
+                    refused(verb, arguments, place + 1, arguments[place + 1] + 1, _ALIGNMENT)
+            assert call(verb, *arguments) == _OK
+
+            sizes = [ctypes.c_size_t(one) if isinstance(one, int) else ctypes.c_void_p(one.ctypes.data) for one in arguments]
+            assert getattr(library, f"ptxmma_sparse_{verb}")(None, *sizes, None) == _SIZE
 
 
 def test_sizes_stop_where_bits_could_no_longer_be_counted(library: ctypes.CDLL) -> None:

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 import re
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ptxmma.elements import Array
 from ptxmma.generator import pipeline
 from ptxmma.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
 from ptxmma.metadata import Metadata
+from ptxmma.model import ElementType
 from ptxmma.operands import Operand
 from ptxmma.registers import tiling
 from ptxmma.registers.metadata import Problem
@@ -256,6 +258,92 @@ def test_tensors_give_tensors(spelling: str, name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        "mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32",
+        "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32",
+        "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e3m2.f32",
+    ],
+)
+def test_tensors_of_types_that_torch_cannot_use_hold_codes(spelling: str) -> None:
+    """Torch has no more than the names of ``torch.int4`` and ``torch.uint4``."""
+    torch = pytest.importorskip("torch")
+    operand = instruction(spelling).operand("a")
+    codes = torch.from_numpy(_bits(_random(operand, _tile(operand))).copy())
+    registers = operand.pack(codes)
+    back = operand.unpack(registers)
+    assert back.dtype == torch.uint8
+    assert torch.equal(back, codes)
+    assert torch.equal(operand.pack(back), registers)
+
+
+@pytest.mark.parametrize(
+    "element", [entry for entry in _DATABASE.database.spec.types.elements if 8 % entry.bits == 0], ids=lambda e: e.name
+)
+@given(data=st.data())
+def test_elements_are_packed_in_bytes_low_bits_first(element: ElementType, data: st.DataObject) -> None:
+    each = 8 // element.bits
+    shape = (data.draw(st.integers(1, 3)), each * data.draw(st.integers(1, 5)))
+    codes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, 1 << element.bits, shape, np.uint8)
+    expected = [[sum(int(row[first + n]) << n * element.bits for n in range(each)) for first in range(0, shape[1], each)] for row in codes]
+    packed = elements.pack_bytes(elements.typed(codes.copy(), element), element.name)
+    assert packed.dtype == np.uint8
+    assert packed.tolist() == expected == elements.pack_bytes(codes, element).tolist()
+    assert elements.pack_bytes(np.asfortranarray(codes), element).tolist() == expected
+    back = elements.unpack_bytes(packed, element.name)
+    assert back.dtype == elements.dtype(element)
+    assert np.array_equal(_bits(back), codes)
+
+
+def test_packed_fp4_of_torch_comes_in_and_goes_out() -> None:
+    torch = pytest.importorskip("torch")
+    codes = torch.arange(16, dtype=torch.uint8).reshape(2, 8)
+    packed = elements.pack_bytes(codes, "e2m1")
+    assert packed.dtype == torch.uint8
+    assert packed.tolist() == [[0x10, 0x32, 0x54, 0x76], [0x98, 0xBA, 0xDC, 0xFE]]
+    theirs = packed.view(torch.float4_e2m1fn_x2)
+    assert torch.equal(elements.unpack_bytes(theirs, "e2m1"), codes)
+    assert elements.unpack_bytes(packed.numpy(), "e2m1").dtype == ml_dtypes.float4_e2m1fn
+    with pytest.raises(
+        ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements in a byte; ptxmma.elements.unpack_bytes gives one in"
+    ):
+        sparse.prune(theirs, "2:4", element="e2m1")
+    with pytest.raises(ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements"):
+        elements.unpack_bytes(theirs, "s4")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: elements.pack_bytes(np.zeros((1, 3), np.uint8), "s4"),
+            "shape (1, 3); the last size must be a multiple of 2, the s4 in a byte",
+        ),
+        (lambda: elements.pack_bytes(np.zeros((0, 2), np.uint8), "s4"), "shape (0, 2); the last size must be a multiple of 2"),
+        (lambda: elements.pack_bytes(np.full((1, 8), 2, np.uint8), "b1"), "holds 0x2: b1 has 1 bit, so its codes are 0..0x1"),
+        (lambda: elements.pack_bytes(np.zeros((1, 4), np.uint8), "e3m2"), "'e3m2' is no element type that fills bytes; these do: e4m3, "),
+        (lambda: elements.unpack_bytes(np.zeros((1, 4), np.uint8), _any(4)), "4 is no element type that fills bytes"),
+        (lambda: elements.unpack_bytes(np.zeros((1, 4), np.int8), "s4"), "packed must be uint8 (..., bytes), at least one; this is int8"),
+        (lambda: elements.unpack_bytes(np.zeros((0, 4), np.uint8), "s4"), "this is uint8 of shape (0, 4)"),
+    ],
+)
+def test_what_is_not_packed_in_bytes(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_arrays_with_a_meaning_of_their_own() -> None:
+    """A mask would be lost without a word; what reshapes in its own way is taken for its numbers."""
+    with pytest.raises(ValueError, match=re.escape("a is a masked array, whose mask would be lost; say what stands in")):
+        _A.pack(np.ma.masked_equal(_ONE, 0))
+    matrix = _random(_A, _tile(_A))
+    own: Any = matrix.view(type("Own", (np.ndarray,), {"reshape": None}))
+    assert np.array_equal(_A.pack(own), _A.pack(matrix))
+    assert type(elements.as_array(own)) is np.ndarray
+
+
 def test_a_made_up_family_is_packed_too() -> None:
     toy = pipeline.read(Path(__file__).parent / "toy")
     held = list(_held_in_registers(toy))
@@ -435,12 +523,28 @@ def test_problems_are_named_and_placed() -> None:
     registers = np.stack([_ORDERED.metadata.pack(np.full_like(packed, 0x44), 2), _ORDERED.metadata.pack(packed, 2)])
     registers[:, 0::4] = 0xFFFFFFFF  # threads of selector 0: not looked at
     found = _ORDERED.metadata.problems(registers, 2)
-    assert found == [
+    assert list(found) == [
         Problem((1,), 4 * 3 + 2, 4, 3, 1, 0b1010, "equal indices"),
         Problem((1,), 4 * 1 + 2, 16 + 8, 9, 2, 0b0001, "out of order"),
     ]
-    assert _SPARSE.metadata.problems(registers, 2) == found[:1], "without ordered metadata any order is legal"
+    assert list(_SPARSE.metadata.problems(registers, 2)) == found[:1] == [found[-2]], "without ordered metadata any order is legal"
     assert len(_ORDERED.metadata.problems(registers, 0)) == 2 * 64
+    assert repr(found).startswith("<Problems: 2, the first Problem(tile=(1,), lane=14, ")
+    assert repr(_ORDERED.metadata.problems(registers[0], 2)) == "<Problems: 0>"
+    with pytest.raises(IndexError):
+        found[2]
+
+
+def test_problems_of_a_whole_layer_are_counted_before_they_are_made() -> None:
+    registers = np.zeros((256, 128, 32), np.uint32)  # of a matrix of 4096 x 4096
+    tracemalloc.start()
+    found = _SPARSE.metadata.problems(registers)
+    assert len(found) == 256 * 128 * _SPARSE.metadata.rows * _SPARSE.metadata.chunks
+    assert found[0] == Problem((0, 0), 0, 0, 0, 0, 0, "equal indices")
+    assert found[-1].tile == (255, 127)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 16 * len(found), "a number of 8 bytes for each, and not an object"
 
 
 def test_every_value_is_judged_by_its_indices() -> None:

@@ -149,7 +149,7 @@ def test_the_error_is_half_a_step_unless_saturated(formats: dict[str, Format], n
     shape = (2, form.block)
     numbers = st.floats(-(2.0**20), 2.0**20, width=32)
     matrix = data.draw(arrays.arrays(np.float32, shape, elements=numbers))
-    elements, scales = scaling.quantise(matrix, form)
+    elements, scales = scaling.quantise(matrix, form, tensor_scale=1)
     back = scaling.dequantise(elements, scales, form)
     factors = scales.astype(np.float64)
     magnitude = np.abs(types.numbers(elements.view(np.uint8), form.element))
@@ -177,7 +177,7 @@ def test_powers_of_two_over_the_whole_range(formats: dict[str, Format], name: st
     form = formats[name]
     matrix = np.zeros((1, form.block), np.float32)
     matrix[0, 1], matrix[0, 2] = math.ldexp(1, exponent), -math.ldexp(1, exponent)
-    elements, scales = scaling.quantise(matrix, form)
+    elements, scales = scaling.quantise(matrix, form, tensor_scale=1)
     scale, codes = _expected(matrix[0].tolist(), form)
     assert (scales.view(np.uint8)[0, 0], elements.view(np.uint8)[0].tolist()) == (scale, codes)
 
@@ -259,6 +259,64 @@ def test_padding_appends_zeros(formats: dict[str, Format]) -> None:
     assert (elements.shape, scales.shape) == ((3, 64), (3, 2))
     assert np.all(elements[:, 40:] == 0)
     np.testing.assert_array_equal(elements[:, :32], scaling.quantise(matrix[:, :32], form).elements)
+
+
+@pytest.mark.parametrize("axis", [-1, -2, 0])
+def test_the_shape_crops_padding(formats: dict[str, Format], axis: int) -> None:
+    matrix = _random((3, 40, 50), 5)
+    packed = scaling.quantise(matrix, formats["mxfp4"], axis=axis, pad=True)
+    whole = scaling.dequantise(*packed, formats["mxfp4"], axis=axis)
+    cut = whole[:3, :40, :50]
+    shapes: list[tuple[int, ...]] = [matrix.shape] + [matrix.shape[1:]] * (axis != 0)
+    for shape in shapes:
+        np.testing.assert_array_equal(scaling.dequantise(*packed, formats["mxfp4"], axis=axis, shape=shape), cut)
+    for wrong in ((3, 40, 70), (33, 40, 50), (50,), 50, (40.0, 50.0)):
+        with pytest.raises(ValueError, match="does not fit elements that hold a matrix of shape"):
+            scaling.dequantise(*packed, formats["mxfp4"], axis=axis, shape=wrong)  # type: ignore[arg-type]
+
+
+def test_a_vector_is_cropped_too(formats: dict[str, Format]) -> None:
+    packed = scaling.quantise(_random((40,), 5), formats["mxfp4"], pad=True)
+    assert scaling.dequantise(*packed, formats["mxfp4"], shape=(40,)).shape == (40,)
+
+
+def test_blocks_that_would_be_lost_are_refused(formats: dict[str, Format]) -> None:
+    """Weights of 1e-4 are ordinary, and a factor of ue4m3 is at least 2**-9; a scale of the whole matrix keeps them."""
+    form = formats["nvfp4"]
+    weights = np.ones((4, 64), np.float32)
+    weights[2:, 16:48] = 1e-4
+    for dtype in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16):
+        with pytest.raises(
+            ValueError, match=r"^scales\[2, 1\] would be 0: its block reaches .*, too little for ue4m3, and 4 blocks are like"
+        ):
+            scaling.quantise(weights.astype(dtype), form)
+        with pytest.raises(
+            ValueError, match=r"^scales\[1, 2\] .*; divide the whole matrix first, with tensor_scale=tensor_scale\(matrix, format\)$"
+        ):
+            scaling.quantise(weights.astype(dtype).T, form, axis=0)
+    small = weights * np.float32(1e-4)
+    scale = scaling.tensor_scale(small, form)
+    back = scaling.dequantise(*scaling.quantise(small, form, tensor_scale=float(scale)), form, tensor_scale=float(scale))
+    np.testing.assert_allclose(back, small, rtol=1 / 4)
+    assert not scaling.quantise(weights, form, tensor_scale=1).scales[2, 1], "what a scale of one's own loses is zero"
+    smallest = np.full((1, 16), 6 * 2.0**-10, np.float64)  # of which the factor is a tie between 0 and 2**-9
+    assert scaling.quantise(np.nextafter(smallest, 1), form).scales.astype(np.float32) == 2.0**-9
+    with pytest.raises(ValueError, match=r"scales\[0, 0\] would be 0: its block reaches 0.005859375, .* 1 block is like that"):
+        scaling.quantise(smallest, form)
+
+
+def test_tensor_scales_that_cannot_be(formats: dict[str, Format]) -> None:
+    with pytest.raises(
+        ValueError, match=r"the matrix reaches 1e\+300: its tensor scale, 3\.7.*e\+296, is beyond float32; divide the matrix"
+    ):
+        scaling.tensor_scale(np.full((1, 16), 1e300), formats["nvfp4"])
+    with pytest.raises(ValueError, match=r"the matrix: an array of shape \(0, 16\) has no elements"):
+        scaling.tensor_scale(np.ones((0, 16), np.float32), formats["nvfp4"])
+    with pytest.raises(ValueError, match="the matrix has dtype int64; it must be float16"):
+        scaling.tensor_scale(np.ones((1, 16), np.int64), formats["nvfp4"])
+    for name in _NAMES[:5]:
+        with pytest.raises(ValueError, match="takes no tensor scale: factors of ue8m0 reach all of float32 by themselves"):
+            scaling.tensor_scale(np.ones((1, 32), np.float32), formats[name])
 
 
 def test_the_tensor_scale_divides_first(formats: dict[str, Format]) -> None:
@@ -374,16 +432,18 @@ def test_the_first_of_a_batch_is_named(formats: dict[str, Format]) -> None:
 @pytest.mark.parametrize(
     ("matrix", "options", "message"),
     [
-        (np.ones((2, 40), np.float32), {}, r"size 40 .* multiple of 32; pass pad=True to append 24 zeros"),
-        (np.ones((40, 2), np.float32), {"axis": 0}, r"size 40 .* multiple of 32"),
+        (np.ones((2, 40), np.float32), {}, r"shape \(2, 40\): the last size must be a multiple of 32, as 64 is; pad=True pads"),
+        (
+            np.ones((40, 2), np.float32),
+            {"axis": 0},
+            r"shape \(40, 2\): the last two sizes must be multiples of 32 and 1, as 64 and 2 are; pad=True",
+        ),
         (np.ones((2, 32), np.int32), {}, "dtype int32; it must be float16, bfloat16, float32, float64"),
         (np.ones((2, 32), ml_dtypes.float8_e4m3fn), {}, "dtype float8_e4m3fn"),
-        (np.ones((0, 32), np.float32), {}, r"empty: it has shape \(0, 32\)"),
-        (np.ones((2, 0), np.float32), {"pad": True}, r"empty: it has shape \(2, 0\)"),
+        (np.ones((0, 32), np.float32), {}, r"the matrix: an array of shape \(0, 32\) has no elements"),
+        (np.ones((2, 0), np.float32), {"pad": True}, r"the matrix: an array of shape \(2, 0\) has no elements"),
         (np.ones((2, 32), np.float32), {"axis": 2}, "axis = 2 is out of range"),
         (np.ones((), np.float32), {}, "axis = -1 is out of range"),
-        (np.ones((2, 32), np.float32), {"axis": 1.5}, "axis = 1.5; it must be an integer"),
-        (np.ones((2, 32), np.float32), {"axis": "rows"}, "axis = 'rows'; it must be an integer"),
         (np.ones((2, 32), np.float32), {"tensor_scale": "a"}, "tensor_scale = 'a'; it must be a positive number that float32 holds"),
         (np.ones((2, 32), np.float32), {"tensor_scale": [1.0, 2.0]}, r"tensor_scale = \[1.0, 2.0\]; it must be"),
         (np.ones((2, 32), np.float32), {"tensor_scale": 10**400}, "tensor_scale = 10{400}; it must be"),
@@ -425,7 +485,8 @@ def test_a_name_means_the_format_of_the_database(catalog: Catalog) -> None:
     assert scales.shape == (2, 2)
     expected = scaling.dequantise(elements, scales, scaling.custom("e2m1", "ue8m0", 8))
     np.testing.assert_array_equal(scaling.dequantise(elements, scales, "mine", database=database), expected)
-    assert scaling.tensor_scale(matrix, "mine", database=database) == scaling.tensor_scale(matrix, "mxfp4")
+    with pytest.raises(ValueError, match="for each 8 along axis -1> takes no tensor scale"):
+        scaling.tensor_scale(matrix, "mine", database=database)
     with pytest.raises(ValueError, match="unknown format 'mxfp4'; known: mine"):
         scaling.quantise(matrix, "mxfp4", database=database)
 
@@ -442,10 +503,6 @@ def test_formats_that_do_not_exist(catalog: Catalog) -> None:
             scaling.quantise(np.ones((1, 32), np.float32), wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"unknown element type \['e2m1'\]; known: e4m3"):
         scaling.custom(["e2m1"], "ue8m0", 32)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"block = 1\.5; it must be an integer"):
-        scaling.custom("e2m1", "ue8m0", 1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="axis = 'k'; it must be an integer"):
-        scaling.custom("e2m1", "ue8m0", 16, axis="k")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="block = 0"):
         scaling.custom("e2m1", "ue8m0", 0, database=database)
     plain = catalog.find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -243,7 +243,7 @@ def test_raw_bits_with_their_type() -> None:
     signed = np.where(raw, raw, 0x80).astype(np.uint8)  # negative zeros
     assert np.array_equal(sparse.compress(signed, "2:4", element="e4m3").metadata, sparse.compress(pruned, "2:4").metadata)
     with pytest.raises(sparse.NotSparseError):
-        sparse.check(signed, "2:4")  # as u8, 0x80 is no zero
+        sparse.check(signed, "2:4", element="u8")  # there 0x80 is no zero
 
 
 def test_padding() -> None:
@@ -252,6 +252,36 @@ def test_padding() -> None:
     sparse.check(matrix, "2:4", pad=True)
     values, metadata = sparse.compress(matrix, "2:4", pad=True)
     assert np.array_equal(sparse.decompress(values, metadata, "2:4"), np.pad(matrix, [(0, 0), (0, 2)]))
+
+
+@pytest.mark.parametrize("name", _PATTERNS)
+@pytest.mark.parametrize("block", [1, 64, 1 << 16])
+def test_padding_of_batches_goes_away(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies in memory, padded is as if zeros followed, and the shape crops them; masks as well."""
+    monkeypatch.setattr(sparse, "_BLOCK", block)
+    dense = np.random.default_rng(8).integers(-9, 9, (3, 2, 5, 45)).astype(np.float16).transpose(1, 0, 2, 3)
+    whole = np.pad(dense, [(0, 0)] * 3 + [(0, 3)])
+    pruned = sparse.prune(whole, name)
+    assert np.array_equal(sparse.prune(dense, name, pad=True), pruned[..., :45])
+    assert np.array_equal(sparse.prune(dense, name, (pruned != 0)[..., :45], pad=True), pruned[..., :45])
+    values, metadata = sparse.compress(pruned[..., :45], name, pad=True)
+    expected = sparse.compress(pruned, name)
+    assert np.array_equal(values, expected.values)
+    assert np.array_equal(metadata, expected.metadata)
+    for shape in ((2, 3, 5, 45), (5, 45)):
+        back = sparse.decompress(values, metadata, name, shape)
+        assert np.array_equal(back, pruned[..., :45])
+        assert back.flags.c_contiguous
+
+
+def test_codes_from_quantising_are_pruned_by_their_type() -> None:
+    """torch has no dtype for e2m1: its codes are ``uint8``, in whose order -0.5 (0b1001) would be larger than 6 (0b0111)."""
+    torch = pytest.importorskip("torch")
+    codes = torch.tensor([[0b1001, 0b0111, 0b1001, 0b0110] * 16], dtype=torch.uint8)
+    with pytest.raises(ValueError, match=r"dtype uint8, which may hold the bits of e4m3, .* say which with element="):
+        sparse.prune(codes, "2:4")
+    assert sparse.prune(codes, "2:4", element="e2m1")[0, :4].tolist() == [0, 0b0111, 0, 0b0110]
+    assert sparse.prune(codes, "2:4", element="u8")[0, :4].tolist() == [0b1001, 0, 0b1001, 0]
 
 
 def test_torch_in_torch_out() -> None:
@@ -369,6 +399,12 @@ def test_pytorch_takes_what_we_make() -> None:
     assert torch.equal(tensor.to_dense(), dense)
 
 
+def test_pytorch_holds_what_we_say() -> None:
+    torch = pytest.importorskip("torch")
+    held = {str(dtype).removeprefix("torch.") for dtype in torch.sparse.SparseSemiStructuredTensorCUTLASS._DTYPE_SHAPE_CONSTRAINTS}
+    assert {dtype.name for dtype in sparse._torch_patterns()} == held
+
+
 def test_pytorch_shares_what_may_be_written() -> None:
     torch = pytest.importorskip("torch")
     values, metadata = sparse.compress(sparse.prune(np.ones((32, 64), np.float16), "2:4"), "2:4")
@@ -401,11 +437,11 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no columns": (lambda: sparse.prune(_M[:, :0], "2:4"), r"the matrix has shape \(32, 0\)"),
     "half a byte": (
         lambda: sparse.compress(_M[:, :12], "2:4"),
-        r"the matrix has 12 columns; 2:4 needs a multiple of 8 here, as 16 is; pad=True pads",
+        r"the matrix for 2:4 of shape \(32, 12\): the last size must be a multiple of 8, as 16 is; pad=True pads",
     ),
     "half a chunk": (
         lambda: sparse.prune(_M[:, :10], "4:8"),
-        r"the matrix has 10 columns; 4:8 needs a multiple of 8 here, as 16 is; pad=True",
+        r"the matrix for 4:8 of shape \(32, 10\): the last size must be a multiple of 8, as 16 is; pad=True pads",
     ),
     "complex": (
         lambda: sparse.prune(_M.astype(np.complex64), "2:4"),
@@ -419,6 +455,22 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     "a pattern of numbers": (lambda: sparse.compress(_M, [2, 4]), r"unknown pattern \[2, 4\]; known: 2:4, 1:2, 4:8"),  # type: ignore[arg-type]
     "a list of types": (lambda: sparse.check(_M, "2:4", element=["f16"]), r"unknown element type \['f16'\]; types"),  # type: ignore[arg-type]
     "raw bits": (lambda: sparse.check(_M.view(np.uint16), "2:4"), r"uint16, which may hold the bits of f16, bf16: say which with element="),
+    "bytes of any type": (
+        lambda: sparse.prune(_E, "2:4"),
+        r"dtype uint8, which may hold the bits of e4m3, e5m2, e3m2, e2m3, e2m1, ue4m3, u8, s8, u4, s4, b1: say which with element=",
+    ),
+    "bytes with a mask": (lambda: sparse.prune(_E, "2:4", _E > 99), r"dtype uint8, which may hold .*: say which with element="),
+    "bytes to check": (lambda: sparse.check(_E, "2:4"), r"dtype uint8, which may hold .*: say which with element="),
+    "bytes to compress": (lambda: sparse.compress(_E, "2:4"), r"dtype uint8, which may hold .*: say which with element="),
+    "a masked array": (
+        lambda: sparse.prune(np.ma.masked_less(_M, 1), "2:4"),
+        r"the matrix is a masked array, whose mask would be lost; .*: \.filled\(0\)",
+    ),
+    "an uncropped shape": (
+        lambda: sparse.decompress(_V, _E, "2:4", (32, 48)),
+        r"shape \(32, 48\) does not fit values that hold a matrix of shape \(32, 64\), .* 32 x 57\.\.64",
+    ),
+    "a shape of one size": (lambda: sparse.decompress(_V, _E, "2:4", (64,)), r"shape \(64,\) does not fit values"),
     "an unknown type": (lambda: sparse.check(_M, "2:4", element="f17"), r"unknown element type 'f17'; types with a zero: f16, bf16"),
     "a type without zero": (lambda: sparse.check(_E, "2:4", element="ue8m0"), r"unknown element type 'ue8m0'; types with a zero"),
     "another type": (lambda: sparse.check(_M, "2:4", element="bf16"), r"dtype float16; bf16 takes bfloat16, or uint16 for raw bits"),
@@ -478,13 +530,15 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     "illegal fields for PyTorch": (lambda: sparse.to_torch(_V, _E + 1), r"row 0, chunk 0 is 0b0101, equal indices"),
     "fp4 for PyTorch": (
         lambda: sparse.to_torch(_V.astype(ml_dtypes.float4_e2m1fn), _E),
-        r"values have dtype float4_e2m1fn; PyTorch and CUTLASS hold sparse matrices of float16, ",
+        r"values have dtype float4_e2m1fn; PyTorch's SparseSemiStructuredTensorCUTLASS holds int8, float16, bfloat16, float32$",
     ),
-    "int4 for PyTorch": (lambda: sparse.to_torch(_V.astype(ml_dtypes.int4), _E), r"values have dtype int4; PyTorch and CUTLASS hold"),
+    "int4 for PyTorch": (lambda: sparse.to_torch(_V.astype(ml_dtypes.int4), _E), r"values have dtype int4; PyTorch's"),
     "wide values for PyTorch": (
         lambda: sparse.to_torch(_V.astype(float), _E),
-        r"values have dtype float64; PyTorch and CUTLASS hold sparse matrices of ",
+        r"values have dtype float64; PyTorch's",
     ),
+    "fp8 for PyTorch": (lambda: sparse.to_torch(_V.astype(ml_dtypes.float8_e4m3fn), _E), r"values have dtype float8_e4m3fn; PyTorch's"),
+    "bits for PyTorch": (lambda: sparse.to_torch(_V.view(np.uint16), _E), r"values have dtype uint16; PyTorch's .* holds int8, float16"),
     "bytes from PyTorch": (lambda: sparse.from_torch(_V, _E), r"meta has dtype uint8; with packed of float16 it is int16"),
     "words from PyTorch": (
         lambda: sparse.from_torch(_V.astype(np.int8), _E.view(np.int16)),
@@ -554,15 +608,30 @@ def test_an_error_tells_all_that_offends() -> None:
 # --- memory ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_working_memory_is_small() -> None:
-    matrix = np.zeros((2048, 4096), np.float16)
-    matrix[:, ::2] = 1
-    values, metadata = sparse.compress(matrix, "2:4")
+def test_working_memory_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An eighth of the matrix, whatever its strides and with padding: rows that are few and long, batches in another order, columns."""
+    whole: Array = np.zeros((2048, 4096), np.float16)
+    whole[..., ::2] = 1
+    _working_memory_is_small(whole, pad=False)
+    monkeypatch.setattr(sparse, "_BLOCK", sparse._BLOCK >> 4)
+    whole = np.ascontiguousarray(whole[::16]).reshape(2, 64, 4096)
+    views = [whole, whole.transpose(1, 0, 2), np.asfortranarray(whole), whole.reshape(2, -1)[:, :-2], whole.reshape(4, -1)[::2]]
+    for matrix, pad in itertools.product(views, (False, True)):
+        matrix = matrix[..., :-2] if pad else matrix[..., : matrix.shape[-1] // 8 * 8]
+        _working_memory_is_small(matrix, pad=pad)
+
+
+def _working_memory_is_small(matrix: Array, *, pad: bool) -> None:
+    values, metadata = sparse.compress(matrix, "2:4", pad=pad)
+    turned, along = np.asfortranarray(values), np.asfortranarray(metadata)
+    mask = matrix != 0
     measured: list[tuple[Callable[[], object], int]] = [
-        (lambda: sparse.compress(matrix, "2:4"), values.nbytes + metadata.nbytes),
-        (lambda: sparse.decompress(values, metadata, "2:4"), matrix.nbytes),
-        (lambda: sparse.check(matrix, "2:4"), 0),
-        (lambda: sparse.prune(matrix, "2:4"), matrix.nbytes),
+        (lambda: sparse.compress(matrix, "2:4", pad=pad), values.nbytes + metadata.nbytes),
+        (lambda: sparse.decompress(values, metadata, "2:4", matrix.shape), matrix.nbytes),
+        (lambda: sparse.decompress(turned, along, "2:4", matrix.shape), matrix.nbytes),
+        (lambda: sparse.check(matrix, "2:4", pad=pad), 0),
+        (lambda: sparse.prune(matrix, "2:4", pad=pad), matrix.nbytes),
+        (lambda: sparse.prune(matrix, "2:4", mask, pad=pad), matrix.nbytes),
     ]
     for function, results in measured:
         tracemalloc.start()

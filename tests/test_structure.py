@@ -23,6 +23,7 @@ _FLOORS = [
     {"metadata", "scales"},
     {"instructions"},
     {"elements"},
+    {"shapes"},
     {"arithmetic", "interop", "scaling", "shared_memory", "sparse"},
     {"registers"},
     {"emulator"},

@@ -48,6 +48,15 @@ def _shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+class Missing(ValueError, KeyError, AttributeError):
+    """An instruction has not what was asked of it: an operand, sparsity metadata, scale factors.
+
+    A ``ValueError``; a ``KeyError`` too, and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` tells.
+    """
+
+    __str__ = Exception.__str__  # a KeyError would quote the message
+
+
 class OperandForm(msgspec.Struct, frozen=True):
     """One operand list of an instruction.
 
@@ -65,11 +74,11 @@ class OperandForm(msgspec.Struct, frozen=True):
         return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name; ``KeyError`` where the form has none."""
+        """The operand of that name; :class:`Missing` where the form has none."""
         for operand in self.operands:
             if operand.name == name:
                 return operand
-        raise KeyError(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
+        raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
 
 
 class Instruction:
@@ -161,40 +170,42 @@ class Instruction:
         return tuple(sorted(found, key=lambda form: form.name == "descriptor"))
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name in the first form that has it; ``KeyError`` where none has."""
+        """The operand of that name in the first form that has it; :class:`Missing` where none has."""
         for form in self.forms:
             for operand in form.operands:
                 if operand.name == name:
                     return operand
-        known = dict.fromkeys(operand.name for form in self.forms for operand in form.operands)
-        raise KeyError(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}")
+        known = {operand.name: operand for form in self.forms for operand in form.operands}
+        described = [each for each, operand in known.items() if operand.kind == "descriptor" and each.split("-")[0] == name]
+        hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
+        raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")
 
     @functools.cached_property
     def metadata(self) -> Metadata:
         """The layout of its sparsity metadata.
 
         Raises:
-            AttributeError: the instruction is not sparse.
+            Missing: the instruction is not sparse.
         """
         entry = layouts.metadata_entry(self.database.spec, self.variant)
         pattern = layouts.granularity(self.database.spec, self.variant)
         plan = layouts.metadata_plan(self.database.spec, self.variant, "")
         if entry is None or pattern is None or plan is None:
-            raise AttributeError(f"{self.canonical} is not sparse: it has no metadata")
+            raise Missing(f"{self.canonical} is not sparse: it has no metadata")
         return Metadata(self.database.layout[plan.name], entry, pattern, self.database.spec.choice(pattern), self.variant)
 
     def scales(self, matrix: str) -> Scales:
         """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
 
         Raises:
-            ValueError: the instruction does not scale that matrix.
+            Missing: the instruction does not scale that matrix.
         """
         spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
         operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
         entry = layouts.scale_entry(spec, self.variant, matrix)
         plan = layouts.scale_plan(spec, self.variant, matrix)
         if not operand or entry is None or plan is None:
-            raise ValueError(f"{self.canonical} has no scale factors for {matrix!r}")
+            raise Missing(f"{self.canonical} has no scale factors for {matrix!r}")
         element = layouts.element_type(spec, str(self.variant.facts["stype"]))
         return Scales(self.database.layout[plan.name], entry, element, operand)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import force_setattr
 
 from ptxmma.bitmap import BitMap
 from ptxmma.model import Layout
@@ -145,6 +146,7 @@ class Swizzle(msgspec.Struct, frozen=True):
     """CuTe's ``Swizzle<B,M,S>``: XORs ``bits`` bits of an index from bit ``base`` on with those ``shift`` above (below, if negative).
 
     Raises:
+        TypeError: anything but integers.
         ValueError: ``bits`` or ``base`` below 0, a ``shift`` of fewer than ``bits`` places, with which the two would overlap, or more
             bits than an index has.
     """
@@ -154,24 +156,12 @@ class Swizzle(msgspec.Struct, frozen=True):
     shift: int
 
     def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            force_setattr(self, name, integer(name, getattr(self, name)))
         if min(self.bits, self.base) < 0 or abs(self.shift) < self.bits:
             raise ValueError(f"{self}: B and M must not be negative, and S must be B places or more")
         if self.bits + self.base + abs(self.shift) > _INDEX_BITS:
             raise ValueError(f"{self}: it reaches beyond the {_INDEX_BITS} bits of an index")
-
-    @classmethod
-    def parse(cls, text: str) -> Swizzle:
-        """Reads ``Swizzle<3,4,3>``, ``Sw<3,4,3>`` or ``S<3,4,3>``.
-
-        Raises:
-            TypeError: no string.
-            ValueError: anything else; the message names the column.
-        """
-        reader = _Reader(text)
-        found = reader.swizzle('a swizzle such as "Sw<3,4,3>"')
-        reader.end()
-        assert found
-        return found
 
     def __call__(self, index: Any) -> Any:
         """The swizzled index; an integer or an array."""
@@ -199,6 +189,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         offset: added before the swizzle.
 
     Raises:
+        TypeError: sizes or strides that are neither integers nor tuples of them; an offset that is no integer.
         ValueError: strides that are nested otherwise than the shape, numbers out of range, or indices of more than 63 bits.
     """
 
@@ -208,6 +199,9 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     offset: int = 0
 
     def __post_init__(self) -> None:
+        force_setattr(self, "shape", _plain("a size", self.shape))
+        force_setattr(self, "stride", _plain("a stride", self.stride))
+        force_setattr(self, "offset", integer("offset", self.offset))
         if not _congruent(self.shape, self.stride):
             raise ValueError(f"the strides {_text(self.stride)} do not fit the shape {_text(self.shape)}")
         flat = list(_flat(self.shape, self.stride))
@@ -242,22 +236,6 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     def size(self) -> int:
         """How many places it has."""
         return _size(self.shape)
-
-    @property
-    def cosize(self) -> int:
-        """One more than the largest index.
-
-        Raises:
-            ValueError: a swizzled layout of more than 2**26 places, each of which would have to be looked at.
-        """
-        if not self.swizzle:
-            return self._largest() + 1
-        return max(int(self._at(places).max()) for places in self._places()) + 1
-
-    def flatten(self) -> CuteLayout:
-        """The same sizes and strides without nesting; a single one without parentheses."""
-        shape, stride = _nested(list(_flat(self.shape, self.stride)))
-        return CuteLayout(shape, stride, self.swizzle, self.offset)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CuteLayout):
@@ -302,6 +280,13 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         text = f"{_text(self.shape)}:{_text(self.stride)}"
         return f"{self.swizzle or Swizzle(0, 0, 0)} o {self.offset} o {text}" if self.swizzle or self.offset else text
+
+
+def _plain(what: str, modes: Modes) -> Modes:
+    """Integers of any kind, nested in tuples, as ``int``."""
+    return (
+        tuple(_plain(what, mode) for mode in modes) if isinstance(modes, tuple) else integer(what, modes, "an integer or a tuple of them")
+    )
 
 
 def _congruent(shape: Modes, stride: Modes) -> bool:
@@ -418,9 +403,9 @@ class _Reader:
         self._take("o", '"o" after the offset')
         return swizzle if swizzle.bits else None, offset
 
-    def swizzle(self, wanted: str = "") -> Swizzle | None:
+    def swizzle(self) -> Swizzle | None:
         """``Sw<3,4,3>``, if it is there."""
-        found = self._take(_SWIZZLE, wanted)
+        found = self._take(_SWIZZLE)
         return Swizzle(*map(int, found.groups())) if found else None
 
     def layout(self) -> tuple[Modes, Modes]:

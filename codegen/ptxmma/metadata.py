@@ -11,7 +11,7 @@ from ptxmma.operands import in_range, integer
 from ptxmma.variants import Variant
 
 if TYPE_CHECKING:
-    from ptxmma.registers.metadata import Problem
+    from ptxmma.registers.metadata import Problems
     from ptxmma.registers.tiling import Tiling
 
 
@@ -75,6 +75,7 @@ class Metadata:
         is uint32 of shape (..., threads), 0 in the threads that the selector ignores.
 
         Raises:
+            TypeError: a selector that is no integer.
             ValueError: another shape or dtype, or a selector that is not legal.
         """
         from ptxmma.registers import metadata as packing
@@ -85,6 +86,7 @@ class Metadata:
         """The row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
 
         Raises:
+            TypeError: a selector that is no integer.
             ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
         """
         from ptxmma.registers import metadata as packing
@@ -103,6 +105,7 @@ class Metadata:
             pad: fill up to whole tiles with the fields of zeros, :attr:`padding`.
 
         Raises:
+            TypeError: a selector that is neither an integer nor None.
             ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
         """
         from ptxmma.registers import metadata as packing
@@ -118,23 +121,27 @@ class Metadata:
             shape: the metadata's own, or its last two sizes, where it was padded or the last registers are not full.
 
         Raises:
+            TypeError: a selector that is neither an integer nor None.
             ValueError: another shape or dtype, a selector that is not legal, or a shape that needs another number of registers.
         """
         from ptxmma.registers import metadata as packing
 
         return packing.unpack_tiles(self, registers, selector, shape)
 
-    def problems(self, registers: Any, selector: int = 0) -> list[Problem]:
+    def problems(self, registers: Any, selector: int = 0) -> Problems:
         """Every field that the instruction does not admit, of those in the threads that the selector names.
 
-        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).
+        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).  What
+        comes is a sequence of :class:`~ptxmma.registers.metadata.Problem`, empty where all is well, that makes each when it is asked
+        for: its length and its first are at hand for a whole layer too.
 
         Raises:
+            TypeError: a selector that is no integer.
             ValueError: as :meth:`unpack`.
         """
-        from ptxmma.registers import metadata as packing
+        from ptxmma.registers.metadata import Problems
 
-        return packing.problems(self, registers, selector)
+        return Problems(self, registers, selector)
 
     @functools.cached_property
     def tiling(self) -> Tiling:

@@ -146,7 +146,8 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What the registers of all threads hold, as a matrix: the inverse of :meth:`pack`.
 
         ``registers`` has shape (..., threads, registers) and any dtype of a register's size, whose bits are read; padding bits of
-        containers are ignored.  The result is (..., rows, cols) in the dtype of the element type.
+        containers are ignored.  The result is (..., rows, cols) in the dtype of the element type.  A torch tensor gives a tensor; where
+        torch has no usable dtype, as for 4-bit and 6-bit types, it is one of ``uint8`` codes, which :meth:`pack` takes back.
 
         Raises:
             ValueError: another shape, a dtype of another size, or an operand without elements.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ptxmma.model import ElementType, Layout, ScaleLayout
-from ptxmma.operands import in_range
+from ptxmma.operands import in_range, integer
 
 
 class Scales:
@@ -38,14 +38,15 @@ class Scales:
         Arrays are not checked.
 
         Raises:
-            TypeError: something that is neither an integer nor an array.
+            TypeError: something that is neither an integer nor an array, or an id that is no integer.
             ValueError: a scalar out of range, or an id that is not legal.
         """
         place = {"row": in_range("row", row, self.rows), "block": in_range("block", block, self.blocks)}
         for name, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
-            if value not in legal:
-                raise ValueError(f"{name} = {value} is not legal: {', '.join(map(str, legal))}")
-            place[name] = legal.index(value)
+            chosen = integer(name, value)
+            if chosen not in legal:
+                raise ValueError(f"{name} = {chosen} is not legal: {', '.join(map(str, legal))}")
+            place[name] = legal.index(chosen)
         found = self.layout.map.apply(place)
         return found["lane"], found["byte"]
 
@@ -62,6 +63,7 @@ class Scales:
             uint32 of shape (..., threads).
 
         Raises:
+            TypeError: an id that is no integer.
             ValueError: another shape or dtype, a negative scale factor, or an id that is not legal.
         """
         from ptxmma.registers import scales as packing
@@ -72,6 +74,7 @@ class Scales:
         """The scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
 
         Raises:
+            TypeError: an id that is no integer.
             ValueError: another shape or dtype, or an id that is not legal.
         """
         from ptxmma.registers import scales as packing
@@ -92,6 +95,7 @@ class Scales:
             uint32 of shape (..., R/rows, K-tiles, threads), of B (..., K-tiles, C/columns, threads): in the order of the matrix's tiles.
 
         Raises:
+            TypeError: an id that is no integer.
             ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
         """
         from ptxmma.registers import scales as packing
@@ -102,6 +106,7 @@ class Scales:
         """The scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:
+            TypeError: an id that is no integer.
             ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
         """
         from ptxmma.registers import scales as packing

@@ -10,6 +10,9 @@ factor.  How the factor of a block is chosen follows from its type:
 Both are held within the range of their type.  Elements are the numbers over the factor, rounded to nearest even and saturated:
 they are never NaN or infinite.  A block of zeros gets the smallest factor.
 
+Types with a mantissa have a small range: the factors of ue4m3 reach from 2**-9 to 448.  With them the whole matrix is divided by a
+:func:`tensor_scale` first.  Without one, a block whose factor would be rounded to zero, so that its numbers were lost, is an error.
+
 >>> import numpy as np
 >>> quantised = quantise(np.full((1, 32), 6.5, np.float32), "mxfp4")
 >>> float(quantised.elements[0, 0]), float(quantised.scales[0, 0])
@@ -20,8 +23,7 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -33,6 +35,8 @@ from ptxmma import layouts
 from ptxmma.elements import Array
 from ptxmma.instructions import DatabaseLike, Instruction, catalog
 from ptxmma.model import ElementType
+from ptxmma.operands import integer
+from ptxmma.shapes import cropped, not_empty, whole
 
 #: What a matrix may hold: two types are computed in float32, float64 in itself.
 _INPUTS = tuple(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
@@ -88,14 +92,16 @@ def custom(element_type: str, scale_type: str, block: int, *, axis: int = -1, da
     """A format without a name, e.g. ``custom("e2m1", "ue8m0", 16)``.
 
     Raises:
+        TypeError: a block or an axis that is no integer.
         ValueError: a type that no named format has for its elements or scale factors, or a block of no elements.
     """
     known = formats(database=database).values()
     element = _one_of("element type", element_type, {entry.element.name: entry.element for entry in known})
     scale = _one_of("scale type", scale_type, {entry.scale.name: entry.scale for entry in known})
-    if _integer("block", block) < 1:
-        raise ValueError(f"block = {block}: a block has 1 element or more")
-    return Format(element, scale, operator.index(block), _integer("axis", axis))
+    size = integer("block", block)
+    if size < 1:
+        raise ValueError(f"block = {size}: a block has 1 element or more")
+    return Format(element, scale, size, integer("axis", axis))
 
 
 def of(instruction: Instruction, operand: str = "a") -> Format:
@@ -117,13 +123,6 @@ def _one_of(what: str, name: str, known: dict[str, Any]) -> Any:
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")
     return known[name]
-
-
-def _integer(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} = {value!r}; it must be an integer") from None
 
 
 def _format(given: Format | str, axis: int | None, database: DatabaseLike) -> Format:
@@ -159,7 +158,8 @@ _FLOAT64 = _Float(np.dtype(np.float64), np.dtype(np.uint64), 11, 52)
 def _encoder(element: ElementType, work: _Float) -> tuple[int, Array]:
     """``(shift, table)``: the code of a number is ``table[bits >> shift]``, once the bits that fall off are ORed into the last.
 
-    Two bits below the mantissa tell how to round: whether the rest is at least a half, and whether it is more than just that.
+    Two bits below the mantissa tell how to round: whether the rest is at least a half, and whether it is more than just that.  The table
+    holds what the cast of ``ml_dtypes`` makes of one number of each kind: it rounds to nearest even.
     """
     shift = work.mantissa - (element.mantissa + 2)
     count = 1 << 1 + work.exponent + element.mantissa + 2
@@ -212,7 +212,8 @@ def quantise(
         format: the name of one of the :func:`formats`, or a :class:`Format`, as :func:`of` and :func:`custom` give them.
         axis: along which the elements of a block lie; by default the format's own: the last, for B of an instruction (k x n) the one
             before it.
-        tensor_scale: one float32 by which all is divided first, as NVFP4 has it; see :func:`tensor_scale`.
+        tensor_scale: one float32 by which all is divided first, as NVFP4 has it; see :func:`tensor_scale`.  With one, blocks that are too
+            small beside the largest become zeros.
         pad: whether to append zeros where the matrix ends within a block.
         database: whose formats a name means.
 
@@ -220,15 +221,14 @@ def quantise(
         Elements and scale factors, tensors where the matrix was one.  A type that torch does not have comes as ``uint8`` bits.
 
     Raises:
+        TypeError: an axis that is no integer.
         ValueError: a NaN or an infinity (the first is named), another dtype, an empty matrix, no such axis, a size that is no multiple of
-            the block, or a tensor scale that is no positive number.
+            the block, a tensor scale that is no positive number, or without one a block that is not zero and whose factor would be.
     """
     form = _format(format, axis, database)
-    array = types.as_array(matrix)
-    if array.dtype not in _INPUTS:
-        raise ValueError(f"the matrix has dtype {array.dtype}; it must be {', '.join(map(str, _INPUTS))}")
+    array = _input(matrix)
     place = _checked_axis(array, form)
-    array = _padded(array, place, form.block, pad)
+    array = whole(array, _steps(array, place, form)[place:], "the matrix", pad)
     divisor = None if tensor_scale is None else _checked_scale(tensor_scale)
     work = _FLOAT64 if array.dtype == np.float64 else _FLOAT32
 
@@ -244,6 +244,8 @@ def quantise(
         if int(peaks.max()) >= work.infinity:
             raise ValueError(_not_finite(array, divisor))
         factors[part] = _factors(peaks, form, work)
+        if divisor is None and form.scale.mantissa and ((factors[part] == 0) & (peaks != 0)).any():
+            raise ValueError(_lost(array, place, form, work))
         by = _decoder(form.scale).take(factors[part]).astype(work.dtype, copy=False)
         by[by == 0] = np.inf  # a factor that was rounded to zero leaves zeros, each with its sign
         values /= by[:, :, None]
@@ -269,18 +271,38 @@ def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = 
     ``database`` are as for :func:`quantise`.
 
     Raises:
-        ValueError: a NaN or an infinity (the first is named), another dtype, or an empty matrix.
+        ValueError: a NaN or an infinity (the first is named), another dtype, an empty matrix, numbers so large that their scale is beyond
+            float32, or a format whose factors are powers of two: they reach all of float32 without a second level.
     """
     form = _format(format, None, database)
-    array = types.as_array(matrix)
-    if array.dtype not in _INPUTS or not array.size:
-        raise ValueError(f"the matrix has shape {array.shape} and dtype {array.dtype}; it must hold {', '.join(map(str, _INPUTS))}")
+    if not form.scale.mantissa:
+        raise ValueError(f"{form} takes no tensor scale: factors of {form.scale.name} reach all of float32 by themselves")
+    array = _input(matrix)
+    not_empty(array, "the matrix")
     with np.errstate(invalid="ignore"):
         peak = max(abs(float(array.max())), abs(float(array.min())))
     if not math.isfinite(peak):
         raise ValueError(_not_finite(array, None))
-    smallest = np.finfo(np.float32).smallest_normal
-    return max(np.float32(peak / form.element.largest / form.scale.largest), smallest) if peak else np.float32(1)
+    scale, floats = peak / form.element.largest / form.scale.largest, np.finfo(np.float32)
+    if scale > float(floats.max):
+        raise ValueError(f"the matrix reaches {peak}: its tensor scale, {scale}, is beyond float32; divide the matrix first")
+    found: np.float32 = np.float32(max(scale, float(floats.smallest_normal)) if peak else 1)
+    return found
+
+
+def _lost(array: Array, place: int, form: Format, work: _Float) -> str:
+    """What to say of a matrix with blocks whose factors would be rounded to zero: which is the first, and how many there are."""
+    peaks = np.abs(_in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
+    peaks = peaks.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
+    with np.errstate(invalid="ignore"):  # a NaN further on has not been found yet
+        lost = (peaks != 0) & (_factors(peaks.view(work.bits), form, work) == 0)
+    index = tuple(map(int, np.unravel_index(int(lost.argmax()), lost.shape)))
+    count = int(lost.sum())
+    return (
+        f"scales[{', '.join(map(str, index))}] would be 0: its block reaches {float(peaks[index])}, too little for {form.scale.name}, and"
+        f" {count} {'block is' if count == 1 else 'blocks are'} like that; divide the whole matrix first, with"
+        f" tensor_scale=tensor_scale(matrix, format)"
+    )
 
 
 def _not_finite(array: Array, divisor: np.float32 | None) -> str:
@@ -304,6 +326,7 @@ def dequantise(
     *,
     axis: int | None = None,
     tensor_scale: float | None = None,
+    shape: Sequence[int] | None = None,
     database: DatabaseLike = None,
 ) -> Any:
     """The float32 matrix that elements and scale factors stand for: each element times its block's factor.
@@ -317,9 +340,11 @@ def dequantise(
         format: a name or a :class:`Format`, as for :func:`quantise`.
         axis: along which the elements of a block lie; by default the format's own.
         tensor_scale: the one that the matrix was divided by.
+        shape: the matrix's own, where it was padded: all of it, or the last two sizes.
         database: whose formats a name means.
 
     Raises:
+        TypeError: an axis that is no integer.
         ValueError: another dtype, bits beyond the types' widths, shapes that do not fit, or a tensor scale that is no positive number.
     """
     form = _format(format, axis, database)
@@ -347,19 +372,34 @@ def dequantise(
             if multiplier is not None:
                 values *= multiplier
             result[part] = values
-    return types.like(result.reshape(codes.shape), elements)
+    return types.like(
+        cropped(result.reshape(codes.shape), shape, _steps(codes, place, form)[min(place, codes.ndim - 2) :], "elements"), elements
+    )
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------------
 
 
+def _input(matrix: Any) -> Array:
+    """A matrix of numbers that can be quantised."""
+    array = types.as_array(matrix)
+    if array.dtype not in _INPUTS:
+        raise ValueError(f"the matrix has dtype {array.dtype}; it must be {', '.join(map(str, _INPUTS))}")
+    return array
+
+
 def _checked_axis(array: Array, form: Format) -> int:
     """The axis of the blocks, counted from the first."""
-    if not -array.ndim <= _integer("axis", form.axis) < array.ndim:
-        raise ValueError(f"axis = {form.axis} is out of range: the matrix has shape {array.shape}")
-    if not array.size:
-        raise ValueError(f"the matrix is empty: it has shape {array.shape}")
-    return form.axis % array.ndim
+    axis = integer("axis", form.axis)
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis = {axis} is out of range: the matrix has shape {array.shape}")
+    not_empty(array, "the matrix")
+    return axis % array.ndim
+
+
+def _steps(array: Array, place: int, form: Format) -> list[int]:
+    """Of which the sizes of a matrix must be multiples."""
+    return [form.block if axis == place else 1 for axis in range(array.ndim)]
 
 
 def _checked_scale(value: float) -> np.float32:
@@ -371,18 +411,6 @@ def _checked_scale(value: float) -> np.float32:
     if not (np.isfinite(scale) and scale > 0):
         raise ValueError(f"tensor_scale = {value!r}; it must be a positive number that float32 holds")
     return scale
-
-
-def _padded(array: Array, place: int, size: int, pad: bool) -> Array:
-    missing = -array.shape[place] % size
-    if not missing:
-        return array
-    if not pad:
-        raise ValueError(
-            f"the matrix has shape {array.shape}: its size {array.shape[place]} along the blocks must be a multiple of {size}; "
-            f"pass pad=True to append {missing} zeros"
-        )
-    return types.extended(array, (*array.shape[:place], array.shape[place] + missing, *array.shape[place + 1 :]))
 
 
 def _in_blocks(array: Array, place: int, size: int) -> Array:

@@ -28,11 +28,12 @@ from ptxmma.elements import Array
 from ptxmma.instructions import DatabaseLike, catalog
 from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Spec, Swizzle, matches
 from ptxmma.operands import in_range, integer
+from ptxmma.shapes import cropped, not_empty, whole
 
-_Addresses = npt.NDArray[np.int64]
+_Places = npt.NDArray[np.int64]
 
-#: Words that one access of a thread covers: a plain load or store, ``.v2`` and ``.v4``.
-_WORDS = (1, 2, 4)
+#: Bytes that one access of a thread covers: ``ld`` and ``st`` of 8 to 64 bits, ``.v2`` and ``.v4``.
+_WIDTHS = (1, 2, 4, 8, 16)
 _DESCRIPTOR_BITS = 64
 
 
@@ -97,6 +98,9 @@ def _element(given: ElementType | str, majorness: str, database: DatabaseLike) -
     name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
     if name in readable:
         return readable[name]
+    if not any(matches(entry.of, {"atype": name}) for entry in memory.majorness) and any(each.name == name for each in spec.types.elements):
+        described = [entry.family for entry in spec.instructions if any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())]
+        raise ValueError(f"{' and '.join(dict.fromkeys(described))} have no {name}; they read {majorness}-major: {', '.join(readable)}")
     if any(each.name == name for each in spec.types.elements):
         raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(readable)} can")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(readable)}")
@@ -113,6 +117,7 @@ def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> i
     Source: PTX ISA 9.7.15.5.1.2.2.
 
     Raises:
+        TypeError: a start that is no integer.
         ValueError: no such swizzle, or a start that is negative or not aligned.
     """
     memory = _memory(database)
@@ -152,6 +157,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         """The 64 bits that the instruction takes.
 
         Raises:
+            TypeError: a field that is no integer.
             ValueError: a field whose value has no encoding.
         """
         memory = _memory(database)
@@ -166,6 +172,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         """The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
 
         Raises:
+            TypeError: no integer.
             ValueError: no 64-bit number, or a swizzle mode that does not exist.
         """
         bits = integer("descriptor", descriptor)
@@ -180,25 +187,6 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
             )
         fields["swizzle"] = modes[fields["swizzle"]]
         return cls(**fields)
-
-    def advance(self, offset: int) -> Descriptor:
-        """The same descriptor ``offset`` bytes further; :meth:`SharedLayout.steps` knows the offsets along k."""
-        return msgspec.structs.replace(self, start_address=self.start_address + integer("offset", offset))
-
-    def addresses(self, x: int, k: int, bits: int, majorness: str, *, database: DatabaseLike = None) -> _Addresses:
-        """Absolute addresses (x, k) of the bytes in which an operand's elements of ``bits`` bits start, as instructions read them.
-
-        Elements narrower than a byte lie in it from the low bits up.
-
-        Raises:
-            ValueError: a field without an encoding, an extent below 1, an unknown majorness.
-        """
-        self.encode(database=database)
-        canonical = _canonical(_memory(database), majorness, self.swizzle)
-        rows, depth = np.arange(_extent("x", x))[:, np.newaxis], np.arange(_extent("k", k))
-        offsets = canonical.offset(rows, depth, bits, self.leading_byte_offset, self.stride_byte_offset)
-        addresses: _Addresses = canonical.swizzled(self.start_address + offsets, self.base_offset)
-        return addresses
 
 
 def _stored(field: DescriptorField, value: int) -> int:
@@ -232,7 +220,7 @@ def read_operand(
 
     Args:
         descriptor: its 64 bits, or the fields.
-        memory: an image of shared memory, ``uint8`` (..., size) or ``bytes``.
+        memory: an image of shared memory, ``uint8`` (..., size), or ``bytes``, a ``bytearray`` or a ``memoryview``.
         element: type of the elements.
         x: rows of A or columns of B.
         k: depth; for a sparse A the packed one.
@@ -241,8 +229,9 @@ def read_operand(
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        ValueError: a descriptor that leaves the memory or is none, memory that is no contiguous array of bytes, a type that is unknown
-            or cannot be read with that majorness, an extent below 1.
+        TypeError: a descriptor, an extent or an address that is no integer.
+        ValueError: a descriptor that leaves the memory or is none, memory that is no contiguous array of bytes or has none, a type that
+            is unknown or cannot be read with that majorness, an extent below 1.
     """
     if not isinstance(descriptor, Descriptor):
         descriptor = Descriptor.decode(descriptor, database=database)
@@ -250,29 +239,40 @@ def read_operand(
     _canonical(facts, majorness, descriptor.swizzle)
     kind = _element(element, majorness, database)
     held = _bytes(memory, "memory")
-    addresses = descriptor.addresses(x, k, kind.bits, majorness, database=database)
-    places = addresses - _aligned("memory_start", memory_start, facts.alignment)
+    addresses = _addresses(descriptor, x, k, kind, majorness, database)
+    start = _aligned("memory_start", memory_start, facts.alignment)
     size, width = held.shape[-1], elements.bits_dtype(kind).itemsize
-    if places.min() < 0 or places.max() + width > size:
-        outside = addresses[(places < 0) | (places + width > size)].flat[0]
-        there = f"holds {memory_start}..{memory_start + size - 1}" if size else "is empty"
+    outside = (addresses < start) | (addresses > start + size - width)
+    if outside.any():
         raise ValueError(
-            f"{descriptor} reads address {outside} for a {majorness}-major {kind.name} matrix of {x} x {k}; the memory {there}"
+            f"{descriptor} reads address {addresses[outside][0]} for a {majorness}-major {kind.name} matrix of {x} x {k}; "
+            f"the memory holds {start}..{start + size - 1}"
         )
-    whole = held[..., : size // width * width].view(elements.bits_dtype(kind))
-    found = np.take(whole, places // width, axis=-1)
+    words = held[..., : size // width * width].view(elements.bits_dtype(kind))
+    found = np.take(words, (addresses - start) // width, axis=-1)
     if kind.bits < 8:
         along = np.arange(k) if majorness == "K" else np.arange(x)[:, np.newaxis]
         found = found >> (along * kind.bits % 8).astype(np.uint8) & np.uint8((1 << kind.bits) - 1)
     return elements.typed(found, kind)
 
 
+def _addresses(descriptor: Descriptor, x: int, k: int, element: ElementType, majorness: str, database: DatabaseLike) -> _Places:
+    """Absolute addresses (x, k) of the bytes in which an operand's elements start, as instructions read them."""
+    descriptor.encode(database=database)
+    canonical = _canonical(_memory(database), majorness, descriptor.swizzle)
+    rows, depth = np.arange(_extent("x", x))[:, np.newaxis], np.arange(_extent("k", k))
+    offsets = canonical.offset(rows, depth, element.bits, descriptor.leading_byte_offset, descriptor.stride_byte_offset)
+    addresses: _Places = canonical.swizzled(descriptor.start_address + offsets, descriptor.base_offset)
+    return addresses
+
+
 def _bytes(memory: Any, what: str) -> npt.NDArray[np.uint8]:
-    if isinstance(memory, (bytes, bytearray)):
-        return np.frombuffer(memory, np.uint8)
+    if isinstance(memory, (bytes, bytearray, memoryview)):
+        memory = np.asarray(memoryview(memory))
     array = elements.as_array(memory, what)
     if array.dtype != np.uint8 or not array.ndim:
         raise ValueError(f"{what} must be an array of uint8, not {array.dtype} of shape {array.shape}")
+    not_empty(array, what)
     if not array.flags.c_contiguous:
         raise ValueError(f"{what} is not contiguous; pass a copy: numpy.ascontiguousarray({what})")
     return array
@@ -294,7 +294,7 @@ class TensorMapBox(NamedTuple):
 
 
 class SharedLayout:
-    """A whole matrix as one image in shared memory, in a canonical layout.
+    """A whole matrix as one image in shared memory, in a canonical layout; it cannot be changed.
 
     The dimension that the majorness names is contiguous; it is cut into panels of ``span`` bytes, the swizzle's width.  Inside a panel
     the lines of the other dimension follow each other, in groups (atoms) of 8.  One of ``lbo`` and ``sbo`` leads from panel to panel,
@@ -333,6 +333,7 @@ class SharedLayout:
         """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
 
         Raises:
+            TypeError: an extent, stride, start or base offset that is no integer.
             ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
                 lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
                 offset that a descriptor cannot hold.
@@ -354,6 +355,14 @@ class SharedLayout:
         self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
         self._check_reach()
         self._units = self._places()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_units"):  # the last that is set: all else follows from what was given
+            raise AttributeError(f"{name} of a SharedLayout cannot be changed; make another layout")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} of a SharedLayout cannot be deleted")
 
     def __repr__(self) -> str:
         return (
@@ -387,10 +396,14 @@ class SharedLayout:
             fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.element.bits % (mode.bytes * 8) == 0]
             hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
             raise ValueError(
-                f"{inner_name} = {inner} must be a multiple of {self.panel}: swizzle {self.swizzle} has panels of {span} bytes{hint}"
+                f"{inner_name} = {inner} must be a multiple of {self.panel}, as {-(-inner // self.panel) * self.panel} is: "
+                f"swizzle {self.swizzle} has panels of {span} bytes{hint}; store_tiles(pad=True) pads matrices of other sizes"
             )
         if outer % lines:
-            raise ValueError(f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom")
+            raise ValueError(
+                f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom, as {-(-outer // lines) * lines} is; "
+                f"store_tiles(pad=True) pads matrices of other sizes"
+            )
 
     def _check_reach(self) -> None:
         field = _field(self._canonical.memory, "start_address")
@@ -415,14 +428,14 @@ class SharedLayout:
         strides.setdefault(panels, self._ordered[1] // lines * group)
         return strides["lbo"], strides["sbo"]
 
-    def _places(self) -> _Addresses:
+    def _places(self) -> _Places:
         """Where each 16 bytes of each line lie in the image, counted in 16 bytes: (lines, 16 bytes of a line)."""
         alignment = self._canonical.memory.alignment
         inner, outer = self._ordered
         step = alignment * 8 // self.element.bits
         first = self._place(np.arange(0, inner, step), np.arange(outer)[:, np.newaxis])
         addresses = self._canonical.swizzled(self.start + self._offset(*first), self.base_offset)
-        places: _Addresses = (addresses - self.start) // alignment
+        places: _Places = (addresses - self.start) // alignment
         order = np.argsort(places, axis=None, kind="stable")
         shared = np.flatnonzero(np.diff(places.ravel()[order]) == 0)
         if len(shared):
@@ -451,20 +464,21 @@ class SharedLayout:
         """The image, ``uint8`` (..., size), of a matrix (..., x, k) of the type's dtype or its raw bits; bytes of padding are 0.
 
         Raises:
-            ValueError: another shape or dtype.
+            ValueError: another shape or dtype, or a matrix without elements.
         """
         codes = elements.codes(matrix, self.element)
         if codes.shape[-2:] != (self.x, self.k):
             raise ValueError(
                 f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k}): store_tiles takes larger matrices"
             )
+        not_empty(codes, "the matrix")
         return elements.like(self._image(codes), matrix)
 
     def load(self, image: Any) -> Any:
         """The matrix (..., x, k), of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
 
         Raises:
-            ValueError: no contiguous array of bytes, or another size.
+            ValueError: no contiguous array of bytes, an empty one, or another size.
         """
         return elements.like(elements.typed(self._codes(image, "image", "(..., {})"), self.element), image)
 
@@ -481,16 +495,10 @@ class SharedLayout:
             ValueError: another dtype, a matrix without elements, or sizes that are no multiples without ``pad``.
         """
         codes = elements.codes(matrix, self.element)
-        if codes.ndim < 2 or not codes.size:
-            raise ValueError(f"the matrix has shape {codes.shape}; it takes (..., X, K), 1 or more each")
-        missing = [-codes.shape[-2] % self.x, -codes.shape[-1] % self.k]
-        if any(missing):
-            if not pad:
-                raise ValueError(
-                    f"the matrix has shape {codes.shape}; the last two sizes must be multiples of {self.x} and {self.k}; "
-                    f"pad=True fills up with zeros"
-                )
-            codes = np.pad(codes, [(0, 0)] * (codes.ndim - 2) + [(0, lines) for lines in missing])
+        if codes.ndim < 2:
+            raise ValueError(f"the matrix has shape {codes.shape}; it takes (..., X, K)")
+        not_empty(codes, "the matrix")
+        codes = whole(codes, (self.x, self.k), "the matrix", pad)
         *batch, rows, depth = codes.shape
         tiles = codes.reshape(*batch, rows // self.x, self.x, depth // self.k, self.k).swapaxes(-3, -2)
         return elements.like(self._image(tiles), matrix)
@@ -503,22 +511,17 @@ class SharedLayout:
             shape: the matrix's own, where it was padded: all of it, or (X, K).
 
         Raises:
-            ValueError: no contiguous array of bytes, another size, or a shape that needs another number of tiles.
+            ValueError: no contiguous array of bytes, an empty one, another size, or a shape that needs another number of tiles.
         """
         tiles = self._codes(images, "images", "(..., X/x, K/k, {})", least=3)
         *batch, down, across = tiles.shape[:-2]
         codes = tiles.swapaxes(-3, -2).reshape(*batch, down * self.x, across * self.k)
-        if shape is not None:
-            needed = [-(-size // step) for size, step in zip(shape[-2:], (self.x, self.k), strict=False)]
-            if needed != [down, across] or tuple(shape[:-2]) not in ((), tuple(batch)):
-                raise ValueError(f"shape {tuple(shape)} does not fit images of shape {codes.shape}: tiles are {self.x} x {self.k}")
-            codes = codes[..., : shape[-2], : shape[-1]]
-        return elements.like(elements.typed(np.ascontiguousarray(codes), self.element), images)
+        return elements.like(elements.typed(cropped(codes, shape, (self.x, self.k), "images"), self.element), images)
 
     def _image(self, codes: Array) -> Array:
         """Bits of elements (..., x, k) to bytes (..., size)."""
         lines = codes if self.majorness == "K" else codes.swapaxes(-1, -2)
-        units = _packed(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
+        units = elements.joined(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
         sources, padding = self._sources
         image = np.take(units, sources, axis=-1)
         image[..., padding] = np.zeros((), self._unit)
@@ -530,11 +533,11 @@ class SharedLayout:
         if held.shape[-1] != self.size or held.ndim < least:
             raise ValueError(f"{what} of shape {held.shape}: this layout takes {wanted.format(self.size)}")
         units = np.take(held.view(self._unit), self._units, axis=-1)
-        lines = _unpacked(units.view(elements.bits_dtype(self.element)), self.element.bits)
+        lines = elements.split(units.view(elements.bits_dtype(self.element)), self.element.bits)
         return lines if self.majorness == "K" else lines.swapaxes(-1, -2)
 
     @functools.cached_property
-    def _sources(self) -> tuple[_Addresses, _Addresses]:
+    def _sources(self) -> tuple[_Places, _Places]:
         """Which 16 bytes of the matrix each 16 bytes of the image are, and which ones of the image are padding."""
         sources = np.full(self.size // self._unit.itemsize, -1)
         sources[self._units.ravel()] = np.arange(self._units.size)
@@ -553,6 +556,7 @@ class SharedLayout:
         A sub-tile has a descriptor if the canonical layout, counted from the sub-tile's start, leads to each of its elements.
 
         Raises:
+            TypeError: a position or an extent that is no integer.
             ValueError: a sub-tile outside the matrix, one without a descriptor, or a field that has no encoding.
         """
         x, k = in_range("x", integer("x", x), self.x), in_range("k", integer("k", k), self.k)
@@ -584,6 +588,7 @@ class SharedLayout:
         """The descriptors of the sub-tiles that follow each other along k, each ``k_extent`` deep, rows as in :meth:`descriptor`.
 
         Raises:
+            TypeError: a position or an extent that is no integer.
             ValueError: a depth that is not a multiple of ``k_extent``, or what :meth:`descriptor` raises.
         """
         if self.k % _extent("k_extent", k_extent):
@@ -623,22 +628,6 @@ def _positions(name: str, value: Any, limit: int) -> Any:
     return array.astype(np.int64)
 
 
-def _packed(lines: Array, bits: int) -> Array:
-    """Elements along the last axis as contiguous bytes, several in a byte where they are narrower, low bits first."""
-    if bits >= 8:
-        return np.ascontiguousarray(lines)
-    each = lines.reshape(*lines.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
-    return np.ascontiguousarray(np.bitwise_or.reduce(each, axis=-1))
-
-
-def _unpacked(lines: Array, bits: int) -> Array:
-    """The inverse of :func:`_packed`."""
-    if bits >= 8:
-        return lines
-    each: Array = lines[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
-    return each.reshape(*lines.shape[:-1], -1)
-
-
 # --- bank conflicts ---------------------------------------------------------------------------------------------------------
 
 
@@ -646,46 +635,62 @@ class BankConflicts(NamedTuple):
     """What an access of a warp costs; integers for one access, arrays for many."""
 
     wavefronts: Any  # cycles in which the banks serve it
-    least: int  # without conflicts: one for each part of the warp that is served together
+    least: int  # without conflicts and with all lanes: one for each part of the warp that is served together
     words: Array  # (..., least, banks): different words that each part asks of each bank
 
 
-def bank_conflicts(addresses: Any, width: int = 4, *, database: DatabaseLike = None) -> BankConflicts:
+def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, database: DatabaseLike = None) -> BankConflicts:
     """How many wavefronts shared memory needs for an access of a warp.
 
-    Each bank serves one word at a time; lanes that ask for the same word are served together.  Of accesses of 8 bytes half a warp is
-    served at a time, of 16 bytes a quarter.  Each part costs as many wavefronts as its busiest bank has different words.
+    Each bank serves one word at a time; lanes that ask for the same word, or for bytes of it, are served together.  Of accesses of 8
+    bytes half a warp is served at a time, of 16 bytes a quarter.  Each part costs as many wavefronts as its busiest bank has different
+    words.
 
     Args:
         addresses: of the first byte that each lane accesses, (..., 32): lane after lane.
-        width: bytes that each lane accesses: 4, 8 or 16.
+        width: bytes that each lane accesses: 1, 2, 4, 8 or 16.
+        active: which lanes take part, bool (32,) or of the shape of ``addresses``; all by default.  What is given for the others is
+            ignored.
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        ValueError: another width or shape, no integers, a negative or unaligned address.
+        TypeError: a width that is no integer.
+        ValueError: another width or shape, no integers, an empty array, a negative or unaligned address.
 
     >>> import numpy as np
     >>> bank_conflicts(np.arange(32) * 128).wavefronts, bank_conflicts(np.arange(32) * 16, width=16).wavefronts
     (32, 4)
     """
     banks, lanes = _memory(database).banks, layouts.THREADS["warp"]
-    widths = [words * banks.bytes for words in _WORDS]
-    if width not in widths:
-        raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, widths))} bytes")
+    if integer("width", width) not in _WIDTHS:
+        raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, _WIDTHS))} bytes")
     held = elements.as_array(addresses, "addresses")
     if held.dtype.kind not in "iu" or held.shape[-1:] != (lanes,):
         raise ValueError(f"addresses must be integers of shape (..., {lanes}), not {held.dtype} of shape {held.shape}")
-    wrong = (held < 0) | (held % width != 0)
+    not_empty(held, "addresses")
+    asking = _active(active, held.shape)
+    wrong = asking & ((held < 0) | (held % width != 0))
     if wrong.any():
         raise ValueError(f"address {held[wrong][0]} of lane {int(np.argwhere(wrong)[0, -1])} is not a multiple of {width}, 0 or more")
 
-    least = width // banks.bytes
-    words = (held // banks.bytes).astype(np.int64)[..., np.newaxis] + np.arange(least)
+    least = -(-width // banks.bytes)
+    words = np.where(asking, held // banks.bytes, 0).astype(np.int64)[..., np.newaxis] + np.arange(least)
+    words[~asking] = -1
     words = np.sort(words.reshape(*held.shape[:-1], least, lanes), axis=-1)
-    different = np.ones(words.shape, np.bool_)
-    different[..., 1:] = words[..., 1:] != words[..., :-1]
+    different = words >= 0
+    different[..., 1:] &= words[..., 1:] != words[..., :-1]
     parts = np.arange(words.size // lanes).reshape(*words.shape[:-1], 1)
     asked = np.bincount((parts * banks.count + words % banks.count)[different], minlength=parts.size * banks.count)
     asked = asked.reshape(*words.shape[:-1], banks.count)
     wavefronts = asked.max(axis=-1).sum(axis=-1)
     return BankConflicts(wavefronts if wavefronts.ndim else int(wavefronts), least, asked)
+
+
+def _active(active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Which lanes take part, in the shape of the addresses."""
+    if active is None:
+        return np.ones(shape, np.bool_)
+    held = elements.as_array(active, "active")
+    if held.dtype != np.bool_ or held.shape not in (shape, shape[-1:]):
+        raise ValueError(f"active must be bool of shape {shape} or {shape[-1:]}, not {held.dtype} of shape {held.shape}")
+    return np.broadcast_to(held, shape)

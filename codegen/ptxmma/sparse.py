@@ -8,7 +8,8 @@ A pattern is named as in the spec: of each chunk of 4 elements of a row ``"2:4"`
   bits.  Its bytes as little-endian 16-bit words are PyTorch's metadata before the reordering that :func:`to_torch` does.
 
 Matrices are arrays of the dtype of an element type, or of unsigned integers that hold its bits, with ``element`` to say which type that
-is; torch tensors on the CPU serve as well, and give torch tensors.  Negative zero counts as zero.
+is; torch tensors on the CPU serve as well, and give torch tensors.  Negative zero counts as zero.  ``uint8`` is the dtype of u8 and
+holds the bits of every narrower type, and of those of 8 bits: it always needs ``element``.
 
 cuSPARSELt's compressed buffers are not converted: the values come first in them, but NVIDIA does not document the metadata that
 follows and reserves to change it.  Go through the sparse matrix: for cuSPARSELt give :func:`decompress`'s result to its own compression.
@@ -18,7 +19,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -29,6 +31,7 @@ from ptxmma import elements
 from ptxmma.elements import Array
 from ptxmma.instructions import DatabaseLike, catalog
 from ptxmma.model import ElementType, Spec, matches
+from ptxmma.shapes import cropped_shape, whole_shape
 
 _Bytes = npt.NDArray[np.uint8]
 _Bools = npt.NDArray[np.bool_]
@@ -136,7 +139,7 @@ def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str
         matrix: C must be a multiple of the chunk.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
         mask: what to keep.
-        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        element: the element type, where ``matrix`` holds unsigned integers.
         pad: let the last chunk of a row be shorter, as if zeros followed.
 
     Raises:
@@ -144,17 +147,16 @@ def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str
         ValueError: a wrong shape or dtype; without a mask, NaN or infinity.
     """
     coding = _pattern(pattern)
-    held, bits, whole = _matrix(matrix, coding, element, coding.chunk, pad)
-    chosen = None if mask is None else _mask(mask, bits.shape, whole, coding)
+    held, bits, shape = _matrix(matrix, coding, element, coding.chunk, pad)
+    masks = [] if mask is None else [_mask(mask, bits.shape, shape, coding)]
     sign = ~_magnitude_bits(held)
-    pruned = np.empty(whole.shape, whole.dtype)
-    flat = pruned.reshape(-1)
-    for start, block in _blocks(whole, coding.chunk):
-        here = slice(start, start + block.size)
-        keep = _largest(block, start, whole.shape, coding, held) if chosen is None else chosen[here]
-        np.multiply(block, keep & (block != sign), out=flat[here])
-    result = np.ascontiguousarray(pruned[..., : bits.shape[-1]])
-    return elements.like(result.view(elements.as_array(matrix).dtype), matrix)
+    pruned = np.empty(bits.shape, bits.dtype)
+    for start, whole, (part, kept, *mask_part) in _parts(shape, coding.chunk, *((array, coding.chunk) for array in (bits, pruned, *masks))):
+        block = _flat(part, whole)
+        keep = _flat(mask_part[0], whole) if mask_part else _largest(block, start, shape, coding, held)
+        keep = keep & (block != sign)
+        np.multiply(part, _cut(keep.reshape(whole), part.shape), out=kept)
+    return elements.like(pruned.view(elements.as_array(matrix).dtype), matrix)
 
 
 def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> None:
@@ -163,7 +165,7 @@ def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | N
     Args:
         matrix: C must be a multiple of the chunk.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
-        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        element: the element type, where ``matrix`` holds unsigned integers.
         pad: let the last chunk of a row be shorter, as if zeros followed.
 
     Raises:
@@ -171,8 +173,8 @@ def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | N
         ValueError: a wrong shape or dtype.
     """
     coding = _pattern(pattern)
-    held, _, whole = _matrix(matrix, coding, element, coding.chunk, pad)
-    _refuse_crowded("the matrix", whole, held, coding)
+    held, bits, shape = _matrix(matrix, coding, element, coding.chunk, pad)
+    _refuse_crowded("the matrix", bits, shape, held, coding)
 
 
 def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> Compressed:
@@ -181,7 +183,7 @@ def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType 
     Args:
         matrix: C must be a multiple of two chunks, whose fields share a byte.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
-        element: the element type, where ``matrix`` holds bits as unsigned integers.
+        element: the element type, where ``matrix`` holds unsigned integers.
         pad: fill the rows with zeros up to such a multiple.
 
     Returns:
@@ -193,18 +195,19 @@ def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType 
     """
     coding = _pattern(pattern)
     group = FIELDS * coding.chunk
-    held, _, whole = _matrix(matrix, coding, element, group, pad)
-    magnitude, word = _magnitude_bits(held), _word(whole, coding)
-    rows, groups = whole.shape[:-1], whole.shape[-1] // group
-    values = np.empty((*rows, groups * FIELDS * coding.kept), whole.dtype)
+    held, bits, shape = _matrix(matrix, coding, element, group, pad)
+    magnitude, word = _magnitude_bits(held), _word(bits, coding)
+    rows, groups = shape[:-1], shape[-1] // group
+    values = np.empty((*rows, groups * FIELDS * coding.kept), bits.dtype)
     metadata = np.empty((*rows, groups), np.uint8)
     value_words, marks = values.reshape(-1).view(word), metadata.reshape(-1)
-    stored, bases = FIELDS * coding.stored_units, _bases(coding, whole, group)
-    for start, block in _blocks(whole, group):
+    stored, bases = FIELDS * coding.stored_units, _bases(coding)
+    for start, whole, (part,) in _parts(shape, group, (bits, group)):
+        block = _flat(part, whole)
         first, count = start // group, block.size // group
         occupied = _occupied((block & magnitude) != 0, coding)
         if coding.crowded.take(occupied).any():
-            _refuse_crowded("the matrix", whole, held, coding)
+            _refuse_crowded("the matrix", bits, shape, held, coding)
         found = coding.metadata.take(occupied, axis=0).reshape(-1)[:count]
         marks[first : first + count] = found
         places = coding.places.take(found, axis=0)
@@ -215,10 +218,16 @@ def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType 
     return Compressed(elements.like(typed, matrix), elements.like(metadata, matrix))
 
 
-def decompress(values: Any, metadata: Any, pattern: str | Pattern) -> Any:
+def decompress(values: Any, metadata: Any, pattern: str | Pattern, shape: Sequence[int] | None = None) -> Any:
     """The sparse matrix (..., R, C) of values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2).
 
     The first index of a field places the first value of its chunk, the second the second: indices out of order do no harm.
+
+    Args:
+        values: of any element type's dtype, or bits.
+        metadata: row-major metadata.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        shape: the matrix's own, where it was padded: all of it, or (R, C).
 
     Raises:
         ValueError: shapes that do not belong together, a wrong dtype, or an illegal field; it names the first.
@@ -228,19 +237,19 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern) -> Any:
     marks = row_major(metadata)
     bits = _bits(given, coding.spec, "values")
     _refuse_unfitting(bits.shape, marks, coding)
-    stored = FIELDS * coding.kept
-    flat_marks, word = np.ascontiguousarray(marks).reshape(-1), _word(bits, coding)
-    group = FIELDS * coding.chunk
-    matrix = np.zeros((*marks.shape[:-1], marks.shape[-1] * group), bits.dtype)
-    flat, bases = matrix.reshape(-1), _bases(coding, bits, stored)
-    for start, block in _blocks(bits, stored):
-        first, count = start // stored, block.size // stored
-        found = flat_marks[first : first + count]
+    group, word, bases = FIELDS * coding.chunk, _word(bits, coding), _bases(coding)
+    padded = (*marks.shape[:-1], marks.shape[-1] * group)
+    matrix = np.zeros(cropped_shape(padded, shape, (1, group), "values"), bits.dtype)
+    for _, whole, (part, found, placed) in _parts(padded, group, (bits, FIELDS * coding.kept), (marks, 1), (matrix, group)):
         if not coding.legal_bytes.take(found).all():
             _refuse_illegal(marks, coding)
-        places = coding.places.take(found, axis=0)
-        places += bases[:count]
-        flat[first * group : (first + count) * group].view(word)[places.reshape(-1)] = block.view(word)
+        places = coding.places.take(found.reshape(-1), axis=0)
+        places += bases[: len(places)]
+        # What is not cropped lies in one piece, to be written at once.
+        target = placed.reshape(-1) if placed.shape == whole else np.zeros(math.prod(whole), bits.dtype)
+        target.view(word)[places.reshape(-1)] = np.ascontiguousarray(part).reshape(-1).view(word)
+        if placed.shape != whole:
+            placed[...] = _cut(target.reshape(whole), placed.shape)
     return elements.like(matrix.view(given.dtype), values)
 
 
@@ -294,14 +303,14 @@ def _split(marks: _Bytes) -> _Bytes:
 def to_torch(values: Any, metadata: Any) -> Compressed:
     """What ``torch.sparse.SparseSemiStructuredTensorCUTLASS`` holds as ``packed`` and ``meta``: the values and reordered metadata.
 
-    The metadata becomes (R, words) of ``int16``, or ``int32`` for 8-bit types, in the order in which CUTLASS's kernels read it: for
+    The metadata becomes (R, words) of ``int16``, or ``int32`` for ``int8``, in the order in which CUTLASS's kernels read it: for
     each pair of columns of words, groups of 8 rows interleaved such that the words that a thread needs follow one another.
 
     The pattern is that which the instructions have for the type of the values.
 
     Args:
-        values: (R, C * kept / chunk), as :func:`compress` gives them, of a type that fills 1, 2 or 4 bytes; R must be a multiple of 32,
-            or of 16 for 8-bit types.
+        values: (R, C * kept / chunk), as :func:`compress` gives them, of a dtype that PyTorch's class holds: ``int8``, ``float16``,
+            ``bfloat16`` or ``float32``; R must be a multiple of 32, or of 16 for ``int8``.
         metadata: uint8 (R, C / chunk / 2); a row must have whole pairs of words.
 
     Returns:
@@ -309,7 +318,7 @@ def to_torch(values: Any, metadata: Any) -> Compressed:
         their memory with what was given, where that is contiguous and may be written.
 
     Raises:
-        ValueError: other shapes, a type that has no such pattern, values and metadata that do not belong together, or an illegal field.
+        ValueError: other shapes, another dtype, values and metadata that do not belong together, or an illegal field.
     """
     import torch
 
@@ -338,7 +347,7 @@ def from_torch(packed: Any, meta: Any) -> Compressed:
 
     Args:
         packed: the values (R, C * kept / chunk).
-        meta: the reordered metadata (R, words) of ``int16``, or ``int32`` for 8-bit types.
+        meta: the reordered metadata (R, words) of ``int16``, or ``int32`` for ``int8``.
 
     Returns:
         ``packed`` itself, and row-major metadata.
@@ -390,19 +399,25 @@ def _torch_pattern(values: Array, what: str) -> Pattern:
     known = _torch_patterns()
     if values.dtype not in known:
         allowed = ", ".join(dtype.name for dtype in known)
-        raise ValueError(f"{what} have dtype {values.dtype}; PyTorch and CUTLASS hold sparse matrices of {allowed}")
+        raise ValueError(f"{what} have dtype {values.dtype}; PyTorch's SparseSemiStructuredTensorCUTLASS holds {allowed}")
     return pattern(known[values.dtype])
+
+
+#: What ``SparseSemiStructuredTensorCUTLASS`` holds (its ``_DTYPE_SHAPE_CONSTRAINTS``).
+_TORCH_DTYPES = ("int8", "float16", "bfloat16", "float32")
 
 
 @functools.cache
 def _torch_patterns() -> dict[np.dtype[Any], str]:
-    """The pattern of every dtype whose elements fill their bytes, as the instructions have it for all kinds of a type."""
+    """The pattern of each of these dtypes, as the instructions have it for its type."""
     spec = catalog().database.spec
-    filled = [entry for entry in spec.types.elements if entry.bits == 8 * elements.dtype(entry).itemsize]
-    patterns = [(entry, found.name) for entry in filled for found in spec.granularities if matches(found.of, {"atype": entry.name})]
-    own = {elements.dtype(entry): name for entry, name in patterns}
-    bits = {elements.bits_dtype(entry): name for entry, name in patterns}
-    return own | {dtype: name for dtype, name in bits.items() if dtype not in own}
+    return {
+        elements.dtype(entry): found.name
+        for name in _TORCH_DTYPES
+        for entry in spec.types.elements
+        for found in spec.granularities
+        if entry.numpy == name and matches(found.of, {"atype": entry.name})
+    }
 
 
 # --- what callers give ----------------------------------------------------------------------------------------------------------
@@ -412,25 +427,19 @@ def _pattern(given: str | Pattern) -> Pattern:
     return given if isinstance(given, Pattern) else pattern(given)
 
 
-def _matrix(matrix: Any, coding: Pattern, element: str | ElementType | None, multiple: int, pad: bool) -> tuple[ElementType, Array, Array]:
-    """The type of a matrix's elements, their bits, and these with as many columns as must be."""
+def _matrix(
+    matrix: Any, coding: Pattern, element: str | ElementType | None, multiple: int, pad: bool
+) -> tuple[ElementType, Array, tuple[int, ...]]:
+    """The type of a matrix's elements, their bits, and the shape with as many columns as must be."""
     array = elements.as_array(matrix)
     if array.ndim < 2 or not array.size:
         raise ValueError(f"the matrix has shape {array.shape}; it needs rows and columns, at least one of each")
     held = _element(array, element, coding.spec)
-    bits = elements.codes(array, held)
-    columns = bits.shape[-1]
-    missing = -columns % multiple
-    if missing and not pad:
-        raise ValueError(
-            f"the matrix has {columns} columns; {coding.name} needs a multiple of {multiple} here, as {columns + missing} is;"
-            " pad=True pads with zeros"
-        )
-    return held, bits, elements.extended(bits, (*bits.shape[:-1], columns + missing))
+    return held, elements.codes(array, held), whole_shape(array.shape, (multiple,), f"the matrix for {coding.name}", pad)
 
 
 def _element(array: Array, element: str | ElementType | None, spec: Spec) -> ElementType:
-    """The type that is asked for, or the first that has the array's dtype; it must have a zero."""
+    """The type that is asked for, or the first that has the array's dtype if it holds no other's bits; it must have a zero."""
     known = {entry.name: entry for entry in spec.types.elements if not _zero(entry)}
     if isinstance(element, ElementType):
         element = element.name
@@ -438,12 +447,12 @@ def _element(array: Array, element: str | ElementType | None, spec: Spec) -> Ele
         if not isinstance(element, str) or element not in known:
             raise ValueError(f"unknown element type {element!r}; types with a zero: {', '.join(known)}")
         return known[element]
-    for entry in known.values():
-        if elements.dtype(entry) == array.dtype:
-            return entry
     holds = [entry.name for entry in known.values() if elements.bits_dtype(entry) == array.dtype]
     if holds:
         raise ValueError(f"the matrix has dtype {array.dtype}, which may hold the bits of {', '.join(holds)}: say which with element=")
+    for entry in known.values():
+        if elements.dtype(entry) == array.dtype:
+            return entry
     allowed = ", ".join(dict.fromkeys(elements.dtype(entry).name for entry in known.values()))
     raise ValueError(f"the matrix has dtype {array.dtype}, which no element type has; allowed: {allowed}")
 
@@ -482,28 +491,56 @@ def _refuse_illegal(marks: _Bytes, coding: Pattern) -> None:
         raise ValueError(f"the metadata of {_at(batch, f'row {row}, chunk {chunk}')} is {field:#06b}, {fault} in {coding.name}; {rule}")
 
 
-def _mask(mask: Any, shape: tuple[int, ...], whole: Array, coding: Pattern) -> _Bools:
-    """The mask, flat, with as many columns as the matrix after padding."""
+def _mask(mask: Any, shape: tuple[int, ...], padded: tuple[int, ...], coding: Pattern) -> _Bools:
+    """The mask, checked."""
     chosen = elements.as_array(mask, "the mask")
     if chosen.dtype != np.bool_ or chosen.shape != shape:
         raise ValueError(f"the mask must be bool of the matrix's shape {shape}, not {chosen.dtype} of shape {chosen.shape}")
-    chosen = np.ascontiguousarray(elements.extended(chosen, whole.shape))
-    _refuse_crowded("the mask", chosen, None, coding)
-    return chosen.reshape(-1)
+    _refuse_crowded("the mask", chosen, padded, None, coding)
+    return chosen
 
 
 # --- blocks of elements ---------------------------------------------------------------------------------------------------------
 
 
-def _blocks(array: Array, group: int) -> Iterator[tuple[int, Array]]:
-    """An array (..., C) in parts of whole groups of neighbours: the number of each part's first element, and the part, flat.
+def _parts(shape: tuple[int, ...], group: int, *arrays: tuple[Array, int]) -> Iterator[tuple[int, tuple[int, ...], list[Array]]]:
+    """Arrays side by side, in parts of at most ``_BLOCK`` elements of a matrix or of one group of neighbours.
 
-    Rows of a contiguous array may be cut anywhere.  Of others whole rows are copied at a time.
+    Parts are views, whatever the strides, so that no more is copied than what is worked on.
+
+    Args:
+        shape: of the matrix, padding included.
+        group: elements of a row that stay together.
+        arrays: what is cut, of the same shape but for the last size: how many elements stand for a group, comes with each.  The last
+            groups may lack elements, where the matrix is padded.
+
+    Yields:
+        The number of a part's first element, the part's shape, padding included, and that part of each array.
     """
-    rows = array.reshape(-1, group if array.flags.c_contiguous else array.shape[-1])
-    step = max(1, _BLOCK // rows.shape[1])
-    for first in range(0, len(rows), step):
-        yield first * rows.shape[1], np.ascontiguousarray(rows[first : first + step]).reshape(-1)
+    counts = (*shape[:-1], shape[-1] // group)
+    if all(array.flags.c_contiguous and array.shape[-1] == counts[-1] * size for array, size in arrays):
+        counts, arrays = (math.prod(counts),), tuple((array.reshape(-1), size) for array, size in arrays)
+    most = max(1, _BLOCK // group)
+    axis = next(axis for axis in range(len(counts)) if math.prod(counts[axis + 1 :]) <= most)
+    inner = counts[axis + 1 :]
+    step, start = most // math.prod(inner), 0
+    cut = [(array, 1 if inner else size) for array, size in arrays]
+    for ahead in itertools.product(*map(range, counts[:axis])):
+        for first in range(0, counts[axis], step):
+            *above, groups = min(step, counts[axis] - first), *inner
+            whole = (*above, groups * group)
+            yield start, whole, [array[ahead][first * width : (first + step) * width] for array, width in cut]
+            start += math.prod(whole)
+
+
+def _flat(part: Array, whole: tuple[int, ...]) -> Array:
+    """A part, padded with zeros and contiguous, of one dimension."""
+    return np.ascontiguousarray(elements.extended(part, whole)).reshape(-1)
+
+
+def _cut(array: Array, shape: tuple[int, ...]) -> Array:
+    """An array without its padding."""
+    return array[tuple(map(slice, shape))]
 
 
 @functools.cache
@@ -526,9 +563,9 @@ def _word(bits: Array, coding: Pattern) -> np.dtype[Any]:
     return np.dtype(f"u{size}" if size <= 8 else f"V{size}")
 
 
-def _bases(coding: Pattern, bits: Array, group: int) -> npt.NDArray[np.intp]:
-    """The first unit of each pair of chunks that a block of ``bits`` may describe, as a column; ``group`` of them describe a pair."""
-    pairs = max(bits.shape[-1], _BLOCK) // group
+def _bases(coding: Pattern) -> npt.NDArray[np.intp]:
+    """The first unit of each pair of chunks that a part may have, as a column."""
+    pairs = max(1, _BLOCK // (FIELDS * coding.chunk))
     return np.arange(0, pairs * FIELDS * coding.units, FIELDS * coding.units, dtype=np.intp)[:, None]
 
 
@@ -566,12 +603,15 @@ def _refuse_infinite(block: Array, magnitudes: Array, start: int, shape: tuple[i
         raise ValueError(f"{_at(batch, f'row {row}, column {column}')} is {number}, which has no magnitude to compare; give a mask")
 
 
-def _refuse_crowded(what: str, array: Array, held: ElementType | None, coding: Pattern) -> None:
-    """Raise :class:`NotSparseError` where bits of a type, or a mask, have too many units in a chunk that are not zero."""
+def _refuse_crowded(what: str, array: Array, shape: tuple[int, ...], held: ElementType | None, coding: Pattern) -> None:
+    """Raise :class:`NotSparseError` where bits of a type, or a mask, have too many units in a chunk that are not zero.
+
+    ``shape`` is that of the array with its padding.
+    """
     magnitude = _magnitude_bits(held) if held else True
     count, place, many = 0, 0, 0
-    for start, block in _blocks(array, coding.chunk):
-        occupied = _occupied((block & magnitude) != 0, coding)
+    for start, whole, (part,) in _parts(shape, coding.chunk, (array, coding.chunk)):
+        occupied = _occupied((_flat(part, whole) & magnitude) != 0, coding)
         crowded = coding.crowded.take(occupied)
         if crowded.any():
             if not count:
@@ -581,7 +621,7 @@ def _refuse_crowded(what: str, array: Array, held: ElementType | None, coding: P
                 place, many = start // coding.chunk + byte * len(sets) + inside, sets[inside].bit_count()
             count += int(crowded.sum())
     if count:
-        *batch, row, chunk = map(int, np.unravel_index(place, (*array.shape[:-1], array.shape[-1] // coding.chunk)))
+        *batch, row, chunk = map(int, np.unravel_index(place, (*shape[:-1], shape[-1] // coding.chunk)))
         where = _at(batch, f"row {row}, column {chunk * coding.chunk} (chunk {chunk} of the row)")
         units = "elements" if coding.unit == 1 else f"groups of {coding.unit} elements"
         fault = f"keeps {many} of {coding.units} {units}" if held is None else f"has {many} of {coding.units} {units} that are not zero"

@@ -10,8 +10,8 @@ import numpy as np
 
 from ptxmma import elements
 from ptxmma.elements import Array
-from ptxmma.registers.shapes import batch_of, cropped, not_empty, whole
 from ptxmma.registers.tiling import Tiling
+from ptxmma.shapes import batch_of, cropped, not_empty, whole
 
 if TYPE_CHECKING:
     from ptxmma.operands import Operand
@@ -51,7 +51,7 @@ def unpack_tiles(operand: Operand, registers: Any, shape: Sequence[int] | None =
         raise ValueError(
             f"registers have shape {held.shape}; a grid of tiles is (..., R/{operand.rows}, C/{operand.cols}, {_held(operand)})"
         )
-    return elements.like(cropped(_unpacked(operand, held), shape, (operand.rows, operand.cols)), registers)
+    return elements.like(cropped(_unpacked(operand, held), shape, (operand.rows, operand.cols), "registers"), registers)
 
 
 def register_dtype(operand: Operand) -> np.dtype[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 import numpy as np
@@ -13,8 +13,9 @@ from ptxmma.bitmap import BitMap
 from ptxmma.elements import Array
 from ptxmma.model import Fault
 from ptxmma.operands import in_range, integer
-from ptxmma.registers.shapes import REGISTER, batch_of, cropped, whole, words
 from ptxmma.registers.tiling import Tiling
+from ptxmma.registers.words import REGISTER, words
+from ptxmma.shapes import batch_of, cropped, whole
 
 if TYPE_CHECKING:
     from ptxmma.metadata import Metadata
@@ -65,19 +66,19 @@ def pack(metadata: Metadata, packed: Any, selector: int) -> Any:
     if held.shape[-2:] != (metadata.rows, _row_bytes(metadata)):
         wanted = batch_of(metadata.rows, _row_bytes(metadata))
         raise ValueError(f"metadata has shape {held.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
-    return elements.like(_packed(metadata, held, selector)[..., 0, 0, :], packed)
+    return elements.like(_packed(metadata, held, _selector(metadata, selector))[..., 0, 0, :], packed)
 
 
 def pack_tiles(metadata: Metadata, packed: Any, selector: int | None, *, pad: bool) -> Any:
     """See :meth:`ptxmma.metadata.Metadata.pack_tiles`."""
     held = whole(sparse.row_major(packed), (metadata.rows, _row_bytes(metadata)), "metadata", pad, _padding(metadata))
-    return elements.like(_packed(metadata, held, selector), packed)
+    return elements.like(_packed(metadata, held, selector if selector is None else _selector(metadata, selector)), packed)
 
 
 def unpack(metadata: Metadata, registers: Any, selector: int) -> Any:
     """See :meth:`ptxmma.metadata.Metadata.unpack`."""
     held = words(registers, metadata.layout.threads)
-    return elements.like(_unpacked(metadata, held[..., None, None, :], selector), registers)
+    return elements.like(_unpacked(metadata, held[..., None, None, :], _selector(metadata, selector)), registers)
 
 
 def unpack_tiles(metadata: Metadata, registers: Any, selector: int | None, shape: Sequence[int] | None) -> Any:
@@ -87,22 +88,51 @@ def unpack_tiles(metadata: Metadata, registers: Any, selector: int | None, shape
         raise ValueError(
             f"registers have shape {held.shape}; a grid of tiles is (..., R/{metadata.rows}, K-tiles, {metadata.layout.threads})"
         )
+    selector = selector if selector is None else _selector(metadata, selector)
     shared = metadata.selectors if selector is None else 1  # K-tiles in a register
-    found = cropped(_unpacked(metadata, held, selector), shape, (metadata.rows, shared * _row_bytes(metadata)))
+    found = cropped(_unpacked(metadata, held, selector), shape, (metadata.rows, shared * _row_bytes(metadata)), "registers")
     return elements.like(found, registers)
 
 
-def problems(metadata: Metadata, registers: Any, selector: int) -> list[Problem]:
-    """See :meth:`ptxmma.metadata.Metadata.problems`."""
-    fields = elements.as_array(sparse.fields(unpack(metadata, registers, selector)))
-    faults = metadata.granularity.faults(metadata.legal)
-    found = []
-    for place in np.argwhere(np.isin(fields, list(faults))).tolist():
-        *tile, row, chunk = place
-        value = int(fields[tuple(place)])
-        lane, bit, _ = metadata.locate(row, chunk, selector)
-        found.append(Problem(tuple(tile), lane, bit, row, chunk, value, faults[value]))
-    return found
+class Problems(Sequence[Problem]):
+    """The fields of metadata registers that their instruction does not admit, in the order of tiles, rows and chunks.
+
+    A whole layer may have as many as it has fields; each :class:`Problem` is made when it is asked for.
+    """
+
+    def __init__(self, metadata: Metadata, registers: Any, selector: int) -> None:
+        self._metadata, self._selector = metadata, _selector(metadata, selector)
+        self._faults = metadata.granularity.faults(metadata.legal)
+        self._fields = elements.as_array(sparse.fields(unpack(metadata, registers, selector)))
+        wrong = np.zeros(1 << metadata.width, np.bool_)
+        wrong[list(self._faults)] = True
+        self._places = np.flatnonzero(wrong.take(self._fields))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
+        if isinstance(index, slice):
+            return list(map(self._problem, self._places[index].tolist()))
+        return self._problem(int(self._places[index]))
+
+    def __repr__(self) -> str:
+        return f"<Problems: {len(self)}{f', the first {self[0]}' if self else ''}>"
+
+    def _problem(self, place: int) -> Problem:
+        """The field with this number."""
+        *tile, row, chunk = map(int, np.unravel_index(place, self._fields.shape))
+        value = int(self._fields.flat[place])
+        lane, bit, _ = self._metadata.locate(row, chunk, self._selector)
+        return Problem(tuple(tile), lane, bit, row, chunk, value, self._faults[value])
+
+
+def _selector(metadata: Metadata, selector: int) -> int:
+    return int(in_range("selector", integer("selector", selector), metadata.selectors))
 
 
 def _row_bytes(metadata: Metadata) -> int:
@@ -121,7 +151,6 @@ def _packed(metadata: Metadata, packed: Array, selector: int | None) -> Array:
     if selector is None:
         packed = elements.extended(packed, (*batch, rows, -(-width // (count * size)) * count * size), _padding(metadata))
     else:
-        selector = in_range("selector", integer("selector", selector), count)
         spread = np.zeros((*batch, rows, width // size, count, size), np.uint8)
         spread[..., selector, :] = packed.reshape(*batch, rows, width // size, size)
         packed = spread.reshape(*batch, rows, -1)
@@ -132,7 +161,6 @@ def _unpacked(metadata: Metadata, registers: Array, selector: int | None) -> Arr
     packed = metadata.tiling.unpack(registers[..., None], np.dtype(np.uint8))[..., 0, :, :]
     if selector is None:
         return packed
-    selector = in_range("selector", integer("selector", selector), metadata.selectors)
     *batch, rows, _ = packed.shape
     chosen = packed.reshape(*batch, rows, -1, metadata.selectors, _row_bytes(metadata))[..., selector, :]
     return chosen.reshape(*batch, rows, -1)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ptxmma import elements
 from ptxmma.elements import Array
-from ptxmma.registers.shapes import REGISTER, batch_of, cropped, not_empty, whole, words
+from ptxmma.registers.words import REGISTER, words
+from ptxmma.shapes import batch_of, cropped, not_empty, whole
 
 if TYPE_CHECKING:
     from ptxmma.scales import Scales
@@ -45,7 +46,7 @@ def unpack_tiles(scales: Scales, registers: Any, byte_id: int, thread_id: int, s
     tiles = _unpacked(scales, held, byte_id, thread_id)
     *batch, down, across, rows, cols = tiles.shape
     matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * cols)
-    return elements.like(cropped(matrix, shape, scales.shape), registers)
+    return elements.like(cropped(matrix, shape, scales.shape, "registers"), registers)
 
 
 def _factors(scales: Scales, factors: Any) -> Array:

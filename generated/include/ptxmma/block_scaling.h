@@ -13,7 +13,8 @@
  * Matrices are row-major and without gaps. Elements of 4 bits lie two in a byte, the first one in
  * the low bits; all others one in a byte, in its low bits. With `axis` 1 the neighbours are those in
  * a row (A, m x k; scales are rows x cols / block), with 0 those in a column (B, k x n; scales are
- * rows / block x cols). Sections are of PTX ISA 9.1 where nothing else is said.
+ * rows / block x cols). Device code needs IEEE division and subnormal numbers, which nvcc gives
+ * unless --use_fast_math takes them away. Sections are of PTX ISA 9.1 where nothing else is said.
  *
  * - MXFP8 with E4M3 elements: e4m3 elements, a factor of ue8m0 for each 32. Source: OCP MX v1.0,
  * table 1.

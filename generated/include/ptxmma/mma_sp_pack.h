@@ -17,7 +17,8 @@
  * a tile from the registers of all threads. `_pack_tiles` and `_unpack_tiles` do so for whole matrices:
  * registers lie by tiles of rows, then by words, then by threads. With a selector, each word describes
  * one tile along K. With PTXMMA_ALL_SELECTORS, tile t along K is described by word t / selectors with
- * selector t % selectors, and nothing is wasted. `legal` is the mask of fields that the instruction
+ * selector t % selectors, and nothing is wasted; what the last words have room for beyond the matrix
+ * are the fields of zeros. `legal` is the mask of fields that the instruction
  * allows, from mma_sp.h. Functions that return an error have written nothing.
  */
 #ifndef PTXMMA_MMA_SP_PACK_H
@@ -1035,7 +1036,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k16_metadata_b16_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k16_metadata_b16_bit(row, chunk)) & 15;
 }
@@ -1051,12 +1052,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_metadata_b16_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k16_metadata_b16_pack(
-              metadata + row * row_bytes + (tile + i) * 2, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k16_metadata_b16_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k16_metadata_b16_pack(
+                                 metadata + row * row_bytes + place * 2, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1107,7 +1109,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k32_metadata_b16_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k32_metadata_b16_bit(row, chunk)) & 15;
 }
@@ -1123,12 +1125,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_metadata_b16_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k32_metadata_b16_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k32_metadata_b16_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k32_metadata_b16_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1179,7 +1182,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k8_metadata_b32_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k8_metadata_b32_bit(row, chunk)) & 15;
 }
@@ -1195,12 +1198,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_metadata_b32_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k8_metadata_b32_pack(
-              metadata + row * row_bytes + (tile + i) * 2, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k8_metadata_b32_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k8_metadata_b32_pack(
+                                 metadata + row * row_bytes + place * 2, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1251,7 +1255,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k16_metadata_b32_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k16_metadata_b32_bit(row, chunk)) & 15;
 }
@@ -1267,12 +1271,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_metadata_b32_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k16_metadata_b32_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k16_metadata_b32_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k16_metadata_b32_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1323,7 +1328,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k64_metadata_b8_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k64_metadata_b8_bit(row, chunk)) & 15;
 }
@@ -1339,12 +1344,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_metadata_b8_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k64_metadata_b8_pack(
-              metadata + row * row_bytes + (tile + i) * 8, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k64_metadata_b8_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k64_metadata_b8_pack(
+                                 metadata + row * row_bytes + place * 8, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1395,7 +1401,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k128_metadata_b4_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k128_metadata_b4_bit(row, chunk)) & 15;
 }
@@ -1411,12 +1417,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_metadata_b4_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k128_metadata_b4_pack(
-              metadata + row * row_bytes + (tile + i) * 8, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k128_metadata_b4_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k128_metadata_b4_pack(
+                                 metadata + row * row_bytes + place * 8, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1467,7 +1474,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k32_metadata_b8_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k32_metadata_b8_bit(row, chunk)) & 15;
 }
@@ -1483,12 +1490,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_metadata_b8_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k32_metadata_b8_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k32_metadata_b8_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k32_metadata_b8_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -1539,7 +1547,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_field(
+PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_mma_sp_m16n8k64_metadata_b4_lane(row, chunk, selector)] >> ptxmma_mma_sp_m16n8k64_metadata_b4_bit(row, chunk)) & 15;
 }
@@ -1555,12 +1563,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_metadata_b4_pack_tiles(
   for (size_t row = 0; row < rows; row += 16)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_mma_sp_m16n8k64_metadata_b4_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_mma_sp_m16n8k64_metadata_b4_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_mma_sp_m16n8k64_metadata_b4_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }

@@ -724,9 +724,10 @@ PTXMMA_HOST_FN uint64_t ptxmma_sparse_chunk(
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     ptxmma_sparse_place *place) {
+  if (!kind || !matrix) return PTXMMA_ERROR_SIZE;
   const ptxmma_status status =
       ptxmma_sparse_size(rows, cols, stride, kind->element_bits, kind->chunk_elements);
-  if (status != PTXMMA_OK || !matrix) return status != PTXMMA_OK ? status : PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements, bytes = stride * kind->element_bits / 8;
   for (size_t row = 0; row < rows; row++) {
     const unsigned char *line = (const unsigned char *)matrix + row * bytes;
@@ -751,13 +752,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     void *result, size_t result_stride, ptxmma_sparse_place *place) {
+  if (!kind || !matrix || !result) return PTXMMA_ERROR_SIZE;
   const uint32_t bits = kind->element_bits;
   const uint64_t element = (UINT64_C(1) << bits) - 1;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_size(rows, cols, result_stride, bits, kind->chunk_elements);
-  if (status != PTXMMA_OK || !matrix || !result)
-    return status != PTXMMA_OK ? status : PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements, bytes = stride * bits / 8;
   for (size_t row = 0; row < rows; row++) {
     const unsigned char *line = (const unsigned char *)matrix + row * bytes;
@@ -794,11 +795,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune_masked(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     const uint8_t *mask, size_t mask_stride, void *result, size_t result_stride,
     ptxmma_sparse_place *place) {
+  if (!kind || !matrix || !mask || !result) return PTXMMA_ERROR_SIZE;
   const uint32_t bits = kind->element_bits, each = kind->chunk_elements;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, each);
   if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, result_stride, bits, each);
   if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, mask_stride, 8, each);
-  if (status == PTXMMA_OK && (!matrix || !mask || !result)) status = PTXMMA_ERROR_SIZE;
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / each;
   for (size_t row = 0; row < rows; row++)
@@ -841,11 +842,11 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_compress(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     void *values, size_t values_stride, uint8_t *metadata, size_t metadata_stride,
     ptxmma_sparse_place *place) {
+  if (!kind || !matrix || !values || !metadata) return PTXMMA_ERROR_SIZE;
   const uint32_t bits = kind->element_bits;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, 2 * kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_compressed_size(kind, rows, cols, values_stride, metadata_stride);
-  if (status == PTXMMA_OK && (!values || !metadata)) status = PTXMMA_ERROR_SIZE;
   if (status == PTXMMA_OK) status = ptxmma_sparse_check(kind, rows, cols, matrix, stride, place);
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements;
@@ -874,12 +875,12 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_decompress(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *values,
     size_t values_stride, const uint8_t *metadata, size_t metadata_stride, void *matrix,
     size_t stride, ptxmma_sparse_place *place) {
+  if (!kind || !values || !metadata || !matrix) return PTXMMA_ERROR_SIZE;
   const uint32_t bits = kind->element_bits;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, 2 * kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_compressed_size(kind, rows, cols, values_stride, metadata_stride);
-  if (status != PTXMMA_OK || !values || !metadata || !matrix)
-    return status != PTXMMA_OK ? status : PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements;
   for (size_t row = 0; row < rows; row++)
     for (size_t chunk = 0; chunk < chunks; chunk++) {

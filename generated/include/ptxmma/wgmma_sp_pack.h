@@ -18,7 +18,8 @@
  * a tile from the registers of all threads. `_pack_tiles` and `_unpack_tiles` do so for whole matrices:
  * registers lie by tiles of rows, then by words, then by threads. With a selector, each word describes
  * one tile along K. With PTXMMA_ALL_SELECTORS, tile t along K is described by word t / selectors with
- * selector t % selectors, and nothing is wasted. `legal` is the mask of fields that the instruction
+ * selector t % selectors, and nothing is wasted; what the last words have room for beyond the matrix
+ * are the fields of zeros. `legal` is the mask of fields that the instruction
  * allows, from wgmma_sp.h. Functions that return an error have written nothing.
  */
 #ifndef PTXMMA_WGMMA_SP_PACK_H
@@ -350,7 +351,7 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_field(
+PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_wgmma_sp_m64nNk32_metadata_b16_lane(row, chunk, selector)] >> ptxmma_wgmma_sp_m64nNk32_metadata_b16_bit(row, chunk)) & 15;
 }
@@ -366,12 +367,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk32_metadata_b16_pack_tiles(
   for (size_t row = 0; row < rows; row += 64)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 128; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_wgmma_sp_m64nNk32_metadata_b16_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_wgmma_sp_m64nNk32_metadata_b16_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -422,7 +424,7 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_field(
+PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_wgmma_sp_m64nNk16_metadata_b32_lane(row, chunk, selector)] >> ptxmma_wgmma_sp_m64nNk16_metadata_b32_bit(row, chunk)) & 15;
 }
@@ -438,12 +440,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk16_metadata_b32_pack_tiles(
   for (size_t row = 0; row < rows; row += 64)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 128; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_wgmma_sp_m64nNk16_metadata_b32_pack(
-              metadata + row * row_bytes + (tile + i) * 4, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_wgmma_sp_m64nNk16_metadata_b32_pack(
+                                 metadata + row * row_bytes + place * 4, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }
@@ -494,7 +497,7 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_pack(
 }
 
 /** The field of a chunk in the registers of all threads. */
-PTXMMA_HOST_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_field(
+PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_field(
     const uint32_t *registers, uint32_t row, uint32_t chunk, uint32_t selector) {
   return (registers[ptxmma_wgmma_sp_m64nNk64_metadata_b8_lane(row, chunk, selector)] >> ptxmma_wgmma_sp_m64nNk64_metadata_b8_bit(row, chunk)) & 15;
 }
@@ -510,12 +513,13 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_sp_m64nNk64_metadata_b8_pack_tiles(
   for (size_t row = 0; row < rows; row += 64)
     for (size_t tile = 0; tile < tiles; tile += share)
       for (uint32_t lane = 0; lane < 128; lane++) {
-        uint32_t word = 0;
-        for (size_t i = 0; i < share && tile + i < tiles; i++)
-          word |= ptxmma_wgmma_sp_m64nNk64_metadata_b8_pack(
-              metadata + row * row_bytes + (tile + i) * 8, row_bytes, lane,
-              selector == PTXMMA_ALL_SELECTORS ? (uint32_t)i : selector);
-        *registers++ = word;
+        const int all = selector == PTXMMA_ALL_SELECTORS;
+        const uint32_t named = all ? ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(lane, 0) : selector;
+        const size_t place = all ? tile + named : tile;
+        *registers++ = place >= tiles /* its chunks would be zeros */
+                           ? 0xeeeeeeee
+                           : ptxmma_wgmma_sp_m64nNk64_metadata_b8_pack(
+                                 metadata + row * row_bytes + place * 8, row_bytes, lane, named);
       }
   return PTXMMA_OK;
 }

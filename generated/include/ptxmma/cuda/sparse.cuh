@@ -114,10 +114,11 @@ struct kind_4_8_e2m1 {
 // ---- metadata in registers --------------------------------------------------------------------------------------------------
 
 // `rows` by `chunks` chunks are one tile, of which `selectors` share the registers of `threads` threads; `run` neighbouring chunks of a
-// row lie in neighbouring fields of a register.
+// row lie in neighbouring fields of a register; `padding` is a register for chunks of zeros.
 
 struct mma_sp_m16n8k16_metadata_b16 {
   static constexpr int bits = 16, rows = 16, chunks = 4, chunk_elements = 4, selectors = 4, threads = 32, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_selector(lane, bit); }
@@ -125,6 +126,7 @@ struct mma_sp_m16n8k16_metadata_b16 {
 
 struct mma_sp_m16n8k32_metadata_b16 {
   static constexpr int bits = 16, rows = 16, chunks = 8, chunk_elements = 4, selectors = 2, threads = 32, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_selector(lane, bit); }
@@ -132,6 +134,7 @@ struct mma_sp_m16n8k32_metadata_b16 {
 
 struct mma_sp_m16n8k8_metadata_b32 {
   static constexpr int bits = 32, rows = 16, chunks = 4, chunk_elements = 2, selectors = 4, threads = 32, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_selector(lane, bit); }
@@ -139,6 +142,7 @@ struct mma_sp_m16n8k8_metadata_b32 {
 
 struct mma_sp_m16n8k16_metadata_b32 {
   static constexpr int bits = 32, rows = 16, chunks = 8, chunk_elements = 2, selectors = 2, threads = 32, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_selector(lane, bit); }
@@ -146,6 +150,7 @@ struct mma_sp_m16n8k16_metadata_b32 {
 
 struct mma_sp_m16n8k64_metadata_b8 {
   static constexpr int bits = 8, rows = 16, chunks = 16, chunk_elements = 4, selectors = 1, threads = 32, run = 8;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_selector(lane, bit); }
@@ -153,6 +158,7 @@ struct mma_sp_m16n8k64_metadata_b8 {
 
 struct mma_sp_m16n8k128_metadata_b4 {
   static constexpr int bits = 4, rows = 16, chunks = 16, chunk_elements = 8, selectors = 1, threads = 32, run = 8;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_selector(lane, bit); }
@@ -160,6 +166,7 @@ struct mma_sp_m16n8k128_metadata_b4 {
 
 struct mma_sp_m16n8k32_metadata_b8 {
   static constexpr int bits = 8, rows = 16, chunks = 8, chunk_elements = 4, selectors = 2, threads = 32, run = 8;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_selector(lane, bit); }
@@ -167,6 +174,7 @@ struct mma_sp_m16n8k32_metadata_b8 {
 
 struct mma_sp_m16n8k64_metadata_b4 {
   static constexpr int bits = 4, rows = 16, chunks = 8, chunk_elements = 8, selectors = 2, threads = 32, run = 8;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_selector(lane, bit); }
@@ -174,6 +182,7 @@ struct mma_sp_m16n8k64_metadata_b4 {
 
 struct wgmma_sp_m64nNk32_metadata_b16 {
   static constexpr int bits = 16, rows = 64, chunks = 8, chunk_elements = 4, selectors = 2, threads = 128, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(lane, bit); }
@@ -181,6 +190,7 @@ struct wgmma_sp_m64nNk32_metadata_b16 {
 
 struct wgmma_sp_m64nNk16_metadata_b32 {
   static constexpr int bits = 32, rows = 64, chunks = 8, chunk_elements = 2, selectors = 2, threads = 128, run = 4;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(lane, bit); }
@@ -188,6 +198,7 @@ struct wgmma_sp_m64nNk16_metadata_b32 {
 
 struct wgmma_sp_m64nNk64_metadata_b8 {
   static constexpr int bits = 8, rows = 64, chunks = 16, chunk_elements = 4, selectors = 1, threads = 128, run = 8;
+  static constexpr uint32_t padding = 0xeeeeeeee;
   PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(lane, bit); }
   PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(lane, bit); }
   PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(lane, bit); }
@@ -270,7 +281,7 @@ __global__ void __launch_bounds__(Threads) compress_registers(
   const uint32_t word = blockIdx.x % parts * (Threads / Layout::threads) + threadIdx.x / Layout::threads;
   if (word >= words) return;
   const uint32_t tile = word * Layout::selectors + Layout::selector(lane, 0);
-  uint32_t packed = 0;
+  uint32_t packed = tile < tiles ? 0 : Layout::padding;
   if (tile < tiles) {
     uint4 loaded[runs][vectors];
 #pragma unroll
@@ -311,13 +322,19 @@ template <class Kind>
 cudaError_t check_arguments(
     size_t rows, size_t cols, const void* matrix, size_t stride, const void* values, size_t values_stride, const void* metadata) {
   const size_t kept = cols / Kind::chunk_elements * (8 * Kind::value_bytes / Kind::element_bits);
-  const size_t bits = Kind::element_bits, multiple = 8 * 16 / bits, aligned = 16;
+  constexpr uint32_t bits = Kind::element_bits, multiple = 8 * 16 / bits;
   if (matrix == nullptr || values == nullptr || metadata == nullptr) return cudaErrorInvalidValue;
-  if (ptxmma_sparse_size(rows, cols, stride, Kind::element_bits, multiple) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
-  if (ptxmma_sparse_size(rows, kept, values_stride, Kind::element_bits, 1) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
-  const bool even = rows == 1 || (stride * bits % (8 * aligned) == 0 && values_stride * bits % (8 * aligned) == 0);
-  const bool starts = ((uintptr_t)matrix | (uintptr_t)values) % aligned == 0;
+  if (ptxmma_sparse_size(rows, cols, stride, bits, multiple) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
+  if (ptxmma_sparse_size(rows, kept, values_stride, bits, 1) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
+  const bool even = rows == 1 || (stride % multiple == 0 && values_stride % multiple == 0);
+  const bool starts = ((uintptr_t)matrix | (uintptr_t)values) % 16 == 0;
   return even && starts ? cudaSuccess : cudaErrorMisalignedAddress;
+}
+
+// Makes it no_fault, if somebody wants to know.
+inline cudaError_t clear_fault(fault_word* fault, cudaStream_t stream) {
+  if ((uintptr_t)fault % sizeof *fault != 0) return cudaErrorMisalignedAddress;
+  return fault == nullptr ? cudaSuccess : cudaMemsetAsync(fault, 0xff, sizeof *fault, stream);
 }
 
 // The number of blocks for `rows` rows of `parts` parts, 0 if there are too many.
@@ -346,15 +363,13 @@ cudaError_t compress(
   constexpr int threads = 256, each = 4, field_bytes = 16 / Kind::chunk_bytes / 2;
   const cudaError_t status = check_arguments<Kind>(rows, cols, matrix, stride, values, values_stride, metadata);
   if (status != cudaSuccess) return status;
-  if (metadata_stride < cols / Kind::chunk_elements / 2) return cudaErrorInvalidValue;
+  if (ptxmma_sparse_size(rows, cols / Kind::chunk_elements / 2, metadata_stride, 8, 1) != PTXMMA_OK) return cudaErrorInvalidValue;
   if ((uintptr_t)metadata % field_bytes != 0 || metadata_stride % field_bytes != 0) return cudaErrorMisalignedAddress;
   const size_t vectors = cols * Kind::element_bits / (8 * 16), parts = (vectors + threads * each - 1) / (threads * each);
   const uint32_t blocks = vectors <= 0x7fffffff ? block_count(rows, parts) : 0;
   if (blocks == 0) return cudaErrorInvalidValue;
-  if (fault != nullptr) {
-    const cudaError_t cleared = cudaMemsetAsync(fault, 0xff, sizeof *fault, stream);
-    if (cleared != cudaSuccess) return cleared;
-  }
+  const cudaError_t cleared = clear_fault(fault, stream);
+  if (cleared != cudaSuccess) return cleared;
   compress_rows<Kind, typename fields_of<field_bytes>::type, threads, each><<<blocks, threads, 0, stream>>>(
       (uint32_t)parts, (uint32_t)vectors, static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8,
       static_cast<unsigned char*>(values), values_stride * Kind::element_bits / 8, metadata, metadata_stride, fault);
@@ -369,7 +384,7 @@ size_t registers_for(size_t rows, size_t cols) {
 }
 
 // Metadata in registers: by tiles of rows, then words, then threads.  Tile t along K is described by word t / selectors with selector
-// t % selectors, as ptxmma_…_pack_tiles with PTXMMA_ALL_SELECTORS lays them out; a warp loads the word of each of its threads at once.
+// t % selectors, as ptxmma_…_pack_tiles with PTXMMA_ALL_SELECTORS lays them out, padding included; a warp loads the word of each of its threads at once.
 template <class Kind, class Layout>
 cudaError_t compress(
     size_t rows, size_t cols, const void* matrix, size_t stride, void* values, size_t values_stride, uint32_t* registers,
@@ -387,10 +402,8 @@ cudaError_t compress(
   const size_t parts = (words + together - 1) / together;
   const uint32_t blocks = block_count(rows / Layout::rows, parts);
   if (blocks == 0) return cudaErrorInvalidValue;
-  if (fault != nullptr) {
-    const cudaError_t cleared = cudaMemsetAsync(fault, 0xff, sizeof *fault, stream);
-    if (cleared != cudaSuccess) return cleared;
-  }
+  const cudaError_t cleared = clear_fault(fault, stream);
+  if (cleared != cudaSuccess) return cleared;
   compress_registers<Kind, Layout, threads><<<blocks, threads, 0, stream>>>(
       (uint32_t)parts, (uint32_t)words, (uint32_t)tiles, static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8,
       static_cast<unsigned char*>(values), values_stride * Kind::element_bits / 8, registers, fault);

@@ -9,6 +9,7 @@ from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.matrices import packing, sparse
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
+from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
 
 _FOLDER = "generated/include/ptxmma"
@@ -27,21 +28,20 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
     yield file("status.h", "c/status.h", "spec/spec.yaml")
     operands = _operands(catalog)
+    metadata = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
     pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
     kinds = sparse.kinds(spec, pairs.values())
     if kinds:
         most_units = max(int(kind.constants["units"]) for kind in kinds)
         yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_units=most_units)
-        yield file("cuda/sparse.cuh", "cuda/sparse.cuh", "spec/sparsity.yaml", **_cuda(catalog, operands, kinds))
+        yield file("cuda/sparse.cuh", "cuda/sparse.cuh", "spec/sparsity.yaml", **_cuda(operands, kinds, metadata))
 
-    held = {packing.element(operand): None for operand in operands if _is_fragment(operand)}
-    elements = sorted(held)
-    memory, words = sorted({one.memory for one in held}), sorted({one.register for one in held} | {32})
+    elements = sorted({packing.element(operand) for operand in operands if _is_fragment(operand)})
+    memory, words = sorted({one.memory for one in elements}), sorted({one.register for one in elements} | {32})
     yield file("pack.h", "c/pack.h", "spec/types.yaml", elements=elements, memory=memory, words=words)
     for name in dict.fromkeys(entry.family for entry in spec.instructions):
         own = [operand for operand in operands if operand.layout is not None and operand.layout.family == name]
         fragments = packing.fragments(spec, filter(_is_fragment, own))
-        layouts = {operand.layout.name: operand.layout for operand in own if operand.layout and operand.layout.kind == "metadata"}
         if fragments:
             stem = c_text.identifier(name)
             yield file(
@@ -51,29 +51,27 @@ def emit(catalog: Catalog) -> Iterator[Output]:
                 family=name,
                 stem=stem,
                 fragments=fragments,
-                metadata=[packing.metadata(spec, layout) for layout in layouts.values()],
+                metadata=[packing.metadata(one) for one in metadata.values() if one.layout.family == name],
                 follows_n=any(fragment.follows_n for fragment in fragments),
             )
 
 
-def _cuda(catalog: Catalog, operands: list[Operand], kinds: list[sparse.Kind]) -> dict[str, Any]:
+def _cuda(operands: list[Operand], kinds: list[sparse.Kind], metadata: dict[str, Metadata]) -> dict[str, Any]:
     """What ``cuda/sparse.cuh`` has: the kinds with the width of their elements in registers, and the metadata layouts."""
     widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
-    patterns = {instruction.metadata.layout.name: instruction.metadata.granularity for instruction in catalog.all() if instruction.sparse}
-    spec = catalog.database.spec
-    layouts = {name: packing.metadata(spec, catalog.database.layout[name]) for name in patterns}
     shown = [
         {
-            "name": c_text.identifier(name),
+            "name": c_text.identifier(found.layout.name),
             "bits": found.layout.bits,
             "rows": found.rows,
             "chunks": found.chunks,
-            "chunk_elements": patterns[name].chunk,
+            "chunk_elements": pattern.chunk,
             "selectors": found.selectors,
             "threads": found.threads,
             "run": found.run,
+            "padding": found.padding,
         }
-        for name, found in layouts.items()
+        for found, pattern in ((packing.metadata(one), one.granularity) for one in metadata.values())
     ]
     described = [
         kind._asdict() | {"struct": f"kind_{kind.name.removeprefix('ptxmma_sparse_')}", "register_bits": widths[kind.pattern, kind.element]}
@@ -84,7 +82,7 @@ def _cuda(catalog: Catalog, operands: list[Operand], kinds: list[sparse.Kind]) -
     return {
         "kinds": described,
         "layouts": shown,
-        "families": [c_text.identifier(name) for name in dict.fromkeys(found.layout.family for found in layouts.values())],
+        "families": [c_text.identifier(name) for name in dict.fromkeys(one.layout.family for one in metadata.values())],
         "example_kind": alike[0],
         "vector": _VECTOR,
     }

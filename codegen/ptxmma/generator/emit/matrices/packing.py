@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ptxmma import formula
+from ptxmma import metadata as metadata_of
 from ptxmma.bitmap import BitMap
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices.sparse import memory_bits
@@ -91,6 +92,7 @@ class Metadata(NamedTuple):
         first: byte of the metadata from which the thread's bytes are counted.
         bytes: ``(place, shift)`` of each byte of the thread's register.
         selector: for which selector the thread holds metadata.
+        padding: what a register holds for chunks of zeros.
         layout: the layout.
     """
 
@@ -103,6 +105,7 @@ class Metadata(NamedTuple):
     first: str
     bytes: list[tuple[str, int]]
     selector: str
+    padding: str
     layout: Layout
 
     @property
@@ -212,13 +215,14 @@ def _step(layout: Layout, slot: int) -> str:
     return _times(str(1 << low), name)
 
 
-def metadata(spec: Spec, layout: Layout) -> Metadata:
-    """The functions of a metadata layout.
+def metadata(held: metadata_of.Metadata) -> Metadata:
+    """The functions of the layout of some metadata.
 
     Raises:
         ValueError: fields that do not lie by whole bytes as row-major metadata does.
     """
-    back, entry = layout.map.inverse(), spec.metadata[layout.entry]
+    layout = held.layout
+    back = layout.map.inverse()
     together = 8 // layout.field_bits
     if layout.field_bits != 4 or layout.map.bits["chunk"][0] != ("field", 0) or any(run.name != "lane" for run in back.runs("selector")):
         raise ValueError(f"{layout.name}: its registers do not hold the bytes of row-major metadata")
@@ -231,11 +235,18 @@ def metadata(spec: Spec, layout: Layout) -> Metadata:
     rows, chunks = _bits(back, "row", "lane"), _bits(_dropped(back), "chunk", "lane")
     terms = [_metadata_times(rows)] if rows else []
     terms += [f"({chunks})"] if chunks else []
-    selector = _bits(back, "selector", "lane") or "0"
-    text = f"{layout.shape}, {layout.bits}-bit elements"
-    stem = f"ptxmma_{c_text.identifier(layout.name)}"
     return Metadata(
-        stem, text, layout.rows, layout.cols, entry.selectors, layout.threads, " + ".join(terms) or "0", places, selector, layout
+        stem=f"ptxmma_{c_text.identifier(layout.name)}",
+        text=f"{layout.shape}, {layout.bits}-bit elements",
+        rows=held.rows,
+        chunks=held.chunks,
+        selectors=held.selectors,
+        threads=layout.threads,
+        first=" + ".join(terms) or "0",
+        bytes=places,
+        selector=_bits(back, "selector", "lane") or "0",
+        padding=f"{sum(int(held.padding, 2) << held.width * field for field in range(1 << back.inputs['field'])):#x}",
+        layout=layout,
     )
 
 

@@ -24,7 +24,6 @@ class Kind(NamedTuple):
         constants: the members of ``ptxmma_sparse_kind`` with their values in C.
         chunk_bytes, value_bytes: bytes of a chunk, whole and compressed.
         chunk: elements of a chunk.
-        packed: whether two elements or more share a byte.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Kind(NamedTuple):
     chunk_bytes: int
     value_bytes: int
     chunk: int
-    packed: bool
 
 
 def kinds(spec: Spec, pairs: Iterable[tuple[Granularity, ElementType]]) -> list[Kind]:
@@ -57,7 +55,7 @@ def memory_bits(element: ElementType) -> int:
 
 def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
     width = memory_bits(element)
-    units, kept, unit_bits = pattern.chunk // pattern.unit, pattern.kept // pattern.unit, pattern.unit * width
+    units, kept, unit_bits = pattern.units, pattern.kept // pattern.unit, pattern.unit * width
     if pattern.chunk * width > _CHUNK_BITS or units > _MOST_UNITS or pattern.index_bits * pattern.indices != _FIELD_BITS:
         raise ValueError(
             f"{pattern.name} sparsity of {element.name} has chunks of {units} units of {unit_bits} bits with fields of "
@@ -66,7 +64,7 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
     fields = _fields(spec, units)
     ones = sum(1 << unit_bits * unit for unit in range(units))
     elements = sum(1 << width * place for place in range(pattern.unit))
-    limit, table = _limit(element), width <= _NARROW
+    limit, indices = _limit(element), _indices(pattern, fields, kept)
     constants = {
         "element_bits": str(width),
         "chunk_elements": str(pattern.chunk),
@@ -76,8 +74,8 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
         "unit_shift": str(unit_bits.bit_length() - 1),
         "units": str(units),
         "kept": str(kept),
-        "index_shifts": f"{sum(shift << 8 * place for place, (shift, _) in enumerate(_indices(pattern, fields, kept))):#x}",
-        "index_mask": str(_indices(pattern, fields, kept)[0][1]),
+        "index_shifts": f"{sum(shift << 8 * place for place, (shift, _) in enumerate(indices)):#x}",
+        "index_mask": str(indices[0][1]),
         "legal": f"{sum(1 << int(value, 2) for value in pattern.legal):#x}",
         "sets": f"{sum(1 << units for units in fields):#x}",
         "fields": _long(sum(field << _FIELD_BITS * units for units, field in fields.items())),
@@ -86,7 +84,7 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
         "magnitude_mask": _long(_significant(element)),
         "sign": _long(1 << element.bits - 1 if element.form == "signed" else 0),
         "not_finite": _long(limit if limit is not None else 1 << width),
-        "magnitudes": _long(_magnitudes(element) if table else 0),
+        "magnitudes": _long(_magnitudes(element) if width <= _NARROW else 0),
     }
     return Kind(
         name=f"ptxmma_sparse_{c_text.identifier(pattern.name)}_{c_text.identifier(element.name)}",
@@ -98,7 +96,6 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
         chunk_bytes=pattern.chunk * width // 8,
         value_bytes=pattern.kept * width // 8,
         chunk=pattern.chunk,
-        packed=width < 8,
     )
 
 
