@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import ptxmma
 from ptxmma import elements, sparse
@@ -135,6 +136,23 @@ def test_every_set_of_units_is_found_sparse_or_not(name: str) -> None:
         error = caught.value
         assert (error.row, error.chunk, error.column) == (4375, crowded[0], crowded[0] * pattern.chunk)
         assert error.count == len(crowded) * 16 // matrix.shape[1]
+
+
+@pytest.mark.parametrize("name", _PATTERNS)
+@given(data=st.data())
+def test_the_first_offending_chunk_is_named(name: str, data: st.DataObject) -> None:
+    """Wherever the chunks with too many units stand, and however many more follow."""
+    pattern = _PATTERNS[name]
+    full = data.draw(arrays(np.bool_, st.tuples(st.integers(1, 4), st.integers(1, 8).map(lambda pairs: 2 * pairs)), elements=st.booleans()))
+    matrix = np.repeat(full, pattern.chunk, axis=1).astype(np.float16)
+    if not full.any():
+        sparse.check(matrix, name)
+        return
+    with pytest.raises(sparse.NotSparseError) as caught:
+        sparse.check(matrix, name)
+    row, chunk = np.argwhere(full)[0]
+    assert (caught.value.row, caught.value.chunk, caught.value.column) == (row, chunk, chunk * pattern.chunk)
+    assert caught.value.count == full.sum()
 
 
 @pytest.mark.parametrize("name", _PATTERNS)

@@ -615,7 +615,7 @@ def _refuse_crowded(what: str, array: Array, shape: tuple[int, ...], held: Eleme
         crowded = coding.crowded.take(occupied)
         if crowded.any():
             if not count:
-                byte = int(crowded.argmax())
+                byte = int((crowded != 0).argmax())  # crowded counts: its largest need not be the first
                 sets = [int(occupied[byte]) >> low & (1 << coding.units) - 1 for low in range(0, 8, coding.units)]
                 inside = next(index for index, units in enumerate(sets) if units not in coding.fields)
                 place, many = start // coding.chunk + byte * len(sets) + inside, sets[inside].bit_count()
