@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.generator.emit import c_headers, cuda
+from ptxmma.generator.emit import c_headers, cuda, matrices
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.operands import Operand
 from ptxmma.requirements import version_key
@@ -18,7 +18,7 @@ INT_MAX = 2**31 - 1
 
 def write_headers(catalog: Catalog, folder: Path) -> Path:
     """The generated C and CUDA headers of a spec; returns the directory to include from."""
-    for output in (*c_headers.emit(catalog), *cuda.emit(catalog)):
+    for output in (*c_headers.emit(catalog), *cuda.emit(catalog), *matrices.emit(catalog)):
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(output.text, encoding="utf-8")

@@ -18,7 +18,7 @@ from ptxmma.model import BlockFormat
 from ptxmma.scaling import Format
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
-_OK, _SIZE, _RANGE, _NOT_FINITE = 0, 1, 3, 6
+_OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE = 0, 1, 3, 6, 7, 8
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
 
 _LIBRARY = """
@@ -220,7 +220,7 @@ def test_impossible_blocks_are_refused(catalog: Catalog, library: ctypes.CDLL) -
         values = np.ones(form.block, np.float32)
         elements, scale = np.full(form.block, 0x5A, np.uint8), np.full(1, 0x5A, np.uint8)
         fine = [_pointer(values), ctypes.c_size_t(1), ctypes.c_size_t(form.block), ctypes.c_float(1), _pointer(elements), _pointer(scale)]
-        wrong: list[tuple[int, Any, int]] = [(place, None, _SIZE) for place in (0, 4, 5)]
+        wrong: list[tuple[int, Any, int]] = [(place, None, _NULL) for place in (0, 4, 5)]
         wrong += [(2, ctypes.c_size_t(0), _SIZE), (3, ctypes.c_float(1e-39), _NOT_FINITE)]
         wrong += [(3, ctypes.c_float(tensor_scale), _RANGE) for tensor_scale in (0, -1, np.inf, np.nan)]
         for place, value, status in wrong:
@@ -264,13 +264,14 @@ def test_errors_write_nothing(catalog: Catalog, library: ctypes.CDLL) -> None:
             return found
 
         fine = np.ones((4, 4 * block), np.float32)
-        assert [status(fine, without=name) for name in ("values", "elements", "scales")] == [_SIZE] * 3
+        assert [status(fine, without=name) for name in ("values", "elements", "scales")] == [_NULL] * 3
         assert [status(fine, rows=rows) for rows in (0, 1 << 62, huge // 2, huge)] == [_SIZE] * 4
-        assert [status(fine, cols=cols) for cols in (0, block + 2, huge // 2, huge, huge // block * block)] == [_SIZE] * 5
-        assert [status(fine, block=size) for size in (0, huge // 2, huge)] == [_SIZE] * 3
-        assert status(fine, rows=block + 2, cols=4, axis=0) == _SIZE
+        assert [status(fine, cols=cols) for cols in (0, huge // 2, huge, huge // block * block)] == [_SIZE] * 4
+        assert status(fine, cols=block + 2) == _MULTIPLE
+        assert [status(fine, block=size) for size in (0, huge // 2, huge)] == [_SIZE, _MULTIPLE, _MULTIPLE]
+        assert status(fine, rows=block + 2, cols=4, axis=0) == _MULTIPLE
         if form.element.bits == 4:  # two elements in a byte
-            assert status(fine, rows=block, cols=3, axis=0) == _SIZE
+            assert status(fine, rows=block, cols=3, axis=0) == _MULTIPLE
         assert [status(fine, axis=axis) for axis in (2, 2**32 - 1)] == [_RANGE] * 2
         assert [status(fine, tensor_scale=scale) for scale in (0.0, -1.0, np.inf, np.nan)] == [_RANGE] * 4
         assert status(fine, tensor_scale=1e-39) == _NOT_FINITE
@@ -292,6 +293,46 @@ def test_codes_beyond_their_type_are_refused(library: ctypes.CDLL) -> None:
     assert np.all(values == 7)
 
 
+def test_the_tensor_scale_is_that_of_python(catalog: Catalog, library: ctypes.CDLL) -> None:
+    random = np.random.default_rng(3)
+    compared = 0
+    for entry, form in _entries(catalog):
+        if not form.scale.mantissa:
+            assert not hasattr(library, f"ptxmma_tensor_scale_{entry.element}_{entry.scale}")
+            continue
+        compared += 1
+        function = getattr(library, f"ptxmma_tensor_scale_{entry.element}_{entry.scale}")
+        found = ctypes.c_float(7)
+        for top in (0.0, -0.0, 1e-45, 1e-40, -1.2e-38, 3.2e-35, -1e-4, 2.5, -2688.0, 3e38, *random.standard_normal(50) * 1e3):
+            values = np.array([0, top / 3, top, top / 2], np.float32)
+            assert function(_pointer(values), ctypes.c_size_t(4), ctypes.byref(found)) == _OK
+            assert np.float32(found.value) == scaling.tensor_scale(values, form), top
+        found.value = 7
+        for bad in (np.nan, np.inf, -np.inf):
+            assert function(_pointer(np.array([1, bad], np.float32)), ctypes.c_size_t(2), ctypes.byref(found)) == _NOT_FINITE
+        assert function(None, ctypes.c_size_t(4), ctypes.byref(found)) == _NULL
+        assert function(_pointer(values), ctypes.c_size_t(4), None) == _NULL
+        assert [function(_pointer(values), ctypes.c_size_t(count), ctypes.byref(found)) for count in (0, 2**63)] == [_SIZE] * 2
+        assert found.value == 7
+    assert compared
+
+
+def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Catalog, library: ctypes.CDLL) -> None:
+    form = scaling.formats(database=catalog.database)["nvfp4"]
+    values = np.full((1, 32), 1e-4, np.float32)
+    sizes = [ctypes.c_size_t(size) for size in (1, 32, form.block)]
+    held = []
+    for scale in (1.0, float(scaling.tensor_scale(values, form))):
+        elements, scales = np.full(16, 0xA5, np.uint8), np.full(2, 0xA5, np.uint8)
+        last = (ctypes.c_uint32(1), ctypes.c_float(scale))
+        assert library.ptxmma_quantise_e2m1_ue4m3(_pointer(values), *sizes, *last, _pointer(elements), _pointer(scales)) == _OK
+        expected = scaling.quantise(values, form, tensor_scale=scale)
+        np.testing.assert_array_equal(elements, _packed(expected.elements, form))
+        np.testing.assert_array_equal(scales, expected.scales.view(np.uint8)[0])
+        held.append(bool(elements.any()))
+    assert held == [False, True]
+
+
 # --- registers --------------------------------------------------------------------------------------------------------------
 
 
@@ -301,16 +342,21 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
     for layout in found:
         entry = catalog.database.spec.scales[layout.entry]
         function = getattr(library, f"ptxmma_{layout.name.replace('.', '_')}_registers")
+        unpack = getattr(library, f"ptxmma_{layout.name.replace('.', '_')}_unpack")
         scales = np.random.default_rng(1).integers(1, 255, (layout.rows, layout.cols)).astype(np.uint8)
         for given, strides in ((scales, (layout.cols, 1)), (np.ascontiguousarray(scales.T), (1, layout.rows))):
             steps = [ctypes.c_size_t(stride) for stride in strides]
             for byte_id in range(5):
                 for thread_id in range(5):
                     registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
+                    last = (ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id))
                     status = function(_pointer(given), *steps, ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id), _pointer(registers))
                     if byte_id not in entry.byte_ids or thread_id not in entry.thread_ids:
                         assert status == _RANGE
                         assert np.all(registers == 0x5A5A5A5A)
+                        back = np.full_like(given, 0x5A)
+                        assert unpack(_pointer(registers), *last, _pointer(back), *steps) == _RANGE
+                        assert np.all(back == 0x5A)
                         continue
                     assert status == _OK
                     ids = {"byte_id": entry.byte_ids.index(byte_id), "thread_id": entry.thread_ids.index(thread_id)}
@@ -319,10 +365,15 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
                         place = layout.map.apply({"row": row, "block": block} | ids)
                         expected[place["lane"]] |= np.uint32(scales[row, block]) << np.uint32(8 * place["byte"])
                     np.testing.assert_array_equal(registers, expected)
+                    full, back = expected.copy(), np.zeros_like(given)
+                    full[expected == 0] = 0x5A5A5A5A  # what the ids do not select is not read
+                    assert unpack(_pointer(full), *last, _pointer(back), *steps) == _OK
+                    np.testing.assert_array_equal(back, given)
         ids_of = [ctypes.c_uint32(ids[0]) for ids in (entry.byte_ids, entry.thread_ids)]
         registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
-        assert function(None, *steps, *ids_of, _pointer(registers)) == _SIZE
-        assert function(_pointer(scales), *steps, *ids_of, None) == _SIZE
+        assert function(None, *steps, *ids_of, _pointer(registers)) == _NULL
+        assert function(_pointer(scales), *steps, *ids_of, None) == _NULL
+        assert unpack(None, *ids_of, _pointer(scales), *steps) == unpack(_pointer(registers), *ids_of, None, *steps) == _NULL
         assert np.all(registers == 0x5A5A5A5A)
 
 
@@ -351,6 +402,10 @@ def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: P
         "__global__ void kernel(const float *values, uint8_t *elements, uint8_t *scale, uint32_t *registers) {\n"
         "  ptxmma_quantise_block_e2m1_ue4m3(values, 1, PTXMMA_NVFP4_BLOCK, 1.0f, elements, scale);\n"
         "  registers[threadIdx.x] = ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_register(scale, 4, 1, 0, 1, threadIdx.x);\n"
+        "}\n"
+        "__global__ void others(const float *values, float *scale, const uint32_t *registers, uint8_t *scales) {\n"
+        "  ptxmma_tensor_scale_e2m1_ue4m3(values, 32, scale);\n"
+        "  ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_unpack(registers, 0, 1, scales, 4, 1);\n"
         "}\n",
         encoding="utf-8",
     )

@@ -292,12 +292,18 @@ def test_fields_go_into_a_register_and_come_out(
 
 def test_legal_fields_agree_with_the_spec(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
     lines: dict[str, None] = {}
+    ordered = {instruction.family for instruction in catalog.all() if "::ordered_metadata" in instruction.canonical}
     for instruction in catalog.all():
         if not instruction.sparse:
             continue
         pattern = instruction.metadata.granularity
         stem = c_text.macro(f"ptxmma_{instruction.family}_{pattern.name}_{instruction.qualifiers['atype']}")
-        for name, legal in (("LEGAL", pattern.legal), ("LEGAL_ORDERED", pattern.ordered or pattern.legal)):
+        masks = {"LEGAL": pattern.legal}
+        if instruction.family in ordered:
+            masks["LEGAL_ORDERED"] = pattern.ordered or pattern.legal
+        else:
+            lines[f"#ifdef {stem}_LEGAL_ORDERED\n#error {stem}\n#endif"] = None
+        for name, legal in masks.items():
             for value in range(1 << instruction.metadata.width):
                 expected = int(f"0b{value:0{instruction.metadata.width}b}" in legal)
                 lines[f'_Static_assert((({stem}_{name} >> {value}) & 1) == {expected}, "{stem} {value}");'] = None

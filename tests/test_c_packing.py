@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from ptxmma import elements
 from ptxmma.generator.emit import c_headers, c_text, matrices
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.metadata import Metadata
 from ptxmma.operands import Operand
 
 Bytes = npt.NDArray[np.uint8]
-_OK, _SIZE, _RANGE, _FIELD = 0, 1, 3, 4
+_OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NULL, _MULTIPLE = 0, 1, 2, 3, 4, 7, 8
 _ALL = 2**32 - 1
 _GUARD = 0xA5
 
@@ -161,6 +162,84 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
         assert (other != memory).any() == bool(expected[thread].any()), function.stem
 
 
+def test_whole_matrices_are_their_tiles(library: ctypes.CDLL, functions: list[Function]) -> None:
+    random = np.random.default_rng(8)
+    compared = 0
+    for function in functions:
+        operand, bits = function.operand, function.memory
+        assert operand.element is not None
+        assert operand.layout is not None
+        products, rows, cols = operand.computations, 2 * operand.rows, 3 * operand.cols
+        codes = random.integers(0, 1 << min(bits, operand.element.bits, 62), (products, rows, cols), np.uint64)
+        flat = codes.astype(f"u{max(bits, 8) // 8}")
+        if bits < 8:
+            memory = np.packbits((flat[..., None] >> np.arange(bits, dtype=np.uint8) & 1).reshape(-1), bitorder="little")
+        else:
+            memory = flat.view(np.uint8).reshape(-1)
+        strides = [ctypes.c_size_t(rows * cols)] * (products > 1) + [ctypes.c_size_t(cols), ctypes.c_size_t(1)]
+        last = [ctypes.c_uint32(function.n)] if function.n is not None else []
+        size = [ctypes.c_size_t(rows), ctypes.c_size_t(cols)]
+        word = operand.bits * operand.elements_per_register
+        registers = np.full((7, operand.layout.threads, operand.registers), 0xA5, f"u{word // 8}")
+        guard = registers[-1].copy()
+        assert getattr(library, f"{function.stem}_load_tiles")(*size, _pointer(memory), *strides, *last, _pointer(registers)) == _OK
+        assert np.array_equal(registers[-1], guard), function.stem
+        one = np.zeros_like(guard)
+        for tile in range(6):
+            at = (tile // 3 * operand.rows * cols + tile % 3 * operand.cols) * bits // 8
+            first = ctypes.c_void_p(memory.ctypes.data + at)
+            assert getattr(library, f"{function.stem}_load_tile")(first, *strides, *last, _pointer(one)) == _OK
+            assert np.array_equal(registers[tile], one), function.stem
+        if products == 1:
+            typed = elements.typed(codes[0].astype(elements.bits_dtype(operand.element)), operand.element)
+            python = np.asarray(operand.pack_tiles(typed)).view(one.dtype)
+            assert np.array_equal(python, registers[:-1].reshape(2, 3, *one.shape)), function.stem
+            compared += 1
+        back = np.full_like(memory, _GUARD)
+        assert getattr(library, f"{function.stem}_store_tiles")(*size, _pointer(back), *strides, *last, _pointer(registers)) == _OK
+        assert np.array_equal(back, memory), function.stem
+        if bits < 8:  # the second row of tiles would begin within a byte
+            odd = [ctypes.c_size_t(1), ctypes.c_size_t(rows + 1)]
+            assert getattr(library, f"{function.stem}_load_tiles")(*size, _pointer(memory), *odd, *last, _pointer(registers)) in (
+                _OK,
+                _ALIGNMENT,
+            )
+            assert getattr(library, f"{function.stem}_store_tiles")(*size, _pointer(back), *odd, *last, None) == _NULL
+    assert compared > 20
+
+
+def test_a_tile_that_begins_within_a_byte_is_refused(library: ctypes.CDLL) -> None:
+    memory = np.zeros(4096, np.uint8)
+
+    def size(row_stride: int, col_stride: int, bits: int) -> int:
+        sizes = map(ctypes.c_size_t, (32, 64, 16, 32, row_stride, col_stride))
+        return int(library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(bits), _pointer(memory), _pointer(memory)))
+
+    assert [size(64, 1, bits) for bits in (1, 4, 8, 64)] == [_OK] * 4
+    assert [size(64, step, 1) for step in (1, 2, 3)] == [_OK] * 3
+    sizes = list(map(ctypes.c_size_t, (32, 64, 1, 1, 63, 1)))
+    assert library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(4), _pointer(memory), _pointer(memory)) == _ALIGNMENT
+
+
+def test_only_an_n_of_an_instruction_is_taken(catalog: Catalog, library: ctypes.CDLL, functions: list[Function]) -> None:
+    legal: dict[str, set[int]] = {}
+    for instruction in catalog.all():
+        for operand in (operand for form in instruction.forms for operand in form.operands if operand.layout is not None):
+            assert operand.layout is not None
+            legal.setdefault(operand.layout.name, set()).add(operand.cols)
+    memory, registers = np.zeros(64 * 256 * 8, np.uint8), np.zeros(64 * 256 * 8, np.uint8)
+    outcomes = set()
+    for function in functions:
+        if function.n is not None:
+            assert function.operand.layout is not None
+            strides = [ctypes.c_size_t(256), ctypes.c_size_t(1)]
+            for n in range(0, 280, 4):
+                status = getattr(library, f"{function.stem}_load_tile")(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(registers))
+                assert status == (_OK if n in legal[function.operand.layout.name] else _SIZE), (function.stem, n)
+                outcomes.add((n, status))
+    assert {(40, _OK), (40, _SIZE)} <= outcomes
+
+
 def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Function]) -> None:
     memory, registers = np.full(64, _GUARD, np.uint8), np.full(64, 0x5A, np.uint8)
     for function in functions:
@@ -168,11 +247,35 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
         last = [ctypes.c_uint32(function.n)] if function.n is not None else []
         for verb in ("load_tile", "store_tile"):
             call = getattr(library, f"{function.stem}_{verb}")
-            assert call(None, *strides, *last, _pointer(registers)) == _SIZE
-            assert call(_pointer(memory), *strides, *last, None) == _SIZE
+            assert call(None, *strides, *last, _pointer(registers)) == _NULL
+            assert call(_pointer(memory), *strides, *last, None) == _NULL
             if function.n is not None:
                 for n in (0, 4, 264, 2**32 - 8):
                     assert call(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(registers)) == _SIZE
+            tiles = getattr(library, f"{function.stem}_{verb}s")
+            rows, cols = function.operand.rows, function.operand.cols
+
+            def whole(
+                rows: int,
+                cols: int,
+                held: Any,
+                words: Any,
+                *,
+                step: int = 8,
+                tiles: Any = tiles,
+                count: int = len(strides),
+                last: Any = last,
+            ) -> int:
+                steps = [ctypes.c_size_t(step)] * count
+                return int(tiles(ctypes.c_size_t(rows), ctypes.c_size_t(cols), held, *steps, *last, words))
+
+            held, words = _pointer(memory), _pointer(registers)
+            assert whole(rows, cols, None, words) == whole(rows, cols, held, None) == _NULL
+            assert whole(0, cols, held, words) == whole(rows, 0, held, words) == _SIZE
+            assert whole(rows * 2**59, cols, held, words) == whole(rows, cols * 2**59, held, words) == _SIZE
+            assert whole(2 * rows, cols, held, words, step=2**60) == _SIZE
+            assert whole(rows + 1, cols, held, words) == _MULTIPLE
+            assert whole(rows, cols + 1, held, words) == _MULTIPLE
     assert (memory == _GUARD).all()
     assert (registers == 0x5A).all()
 
@@ -287,11 +390,13 @@ def test_impossible_metadata_is_refused(library: ctypes.CDLL, sparse: list[Instr
         memory, registers, place = np.full(64, _GUARD, np.uint8), np.full(64, 77, np.uint32), (ctypes.c_size_t * 3)(5, 5, 5)
         fine = (rows, chunks, chunks, 0)
         for given, without, status in (
-            *(((count, *fine[1:]), "", _SIZE) for count in (0, rows + 1, rows * 2**58, 2**64 - rows)),
-            *(((rows, count, *fine[2:]), "", _SIZE) for count in (0, 1, chunks + 2, 2**64 - chunks)),
+            *(((count, *fine[1:]), "", _SIZE) for count in (0, rows * 2**58, 2**64 - rows)),
+            *(((rows, count, *fine[2:]), "", _SIZE) for count in (0, 2**64 - chunks)),
+            ((rows + 1, *fine[1:]), "", _MULTIPLE),
+            *(((rows, count, *fine[2:]), "", _MULTIPLE) for count in (1, chunks + 2)),
             *(((rows, chunks, count, 0), "", _SIZE) for count in (0, chunks // 2 - 1, 2**63 // rows, 2**63, 2**64 - 1)),
             *(((*fine[:3], selector), "", _RANGE) for selector in (metadata.selectors, 2**32 - 2)),
-            *((fine, without, _SIZE) for without in ("memory", "registers")),
+            *((fine, without, _NULL) for without in ("memory", "registers")),
         ):
             size, row_bytes, selector = list(map(ctypes.c_size_t, given[:2])), ctypes.c_size_t(given[2]), ctypes.c_uint32(given[3])
             held = None if without == "memory" else _pointer(memory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from ptxmma.instructions import Catalog, load
 from ptxmma.shared_memory import Descriptor, SharedLayout
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
-_OK, _SIZE, _ALIGNMENT, _RANGE = range(4)
+_OK, _SIZE, _ALIGNMENT, _RANGE, _NULL, _MULTIPLE = 0, 1, 2, 3, 7, 8
 _SPEC = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
 _FIELDS = _SPEC.shared_memory.descriptor
@@ -130,6 +131,10 @@ class _Layout(ctypes.Structure):
     def of(cls, layout: SharedLayout) -> _Layout:
         kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _MODES[layout.swizzle].encoding
         return cls(kind, majorness, swizzle, layout.x, layout.k, layout.lbo, layout.sbo, layout.start, layout.base_offset)
+
+
+class _Box(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in ("inner", "outer", "boxes")]
 
 
 class _Descriptor(ctypes.Structure):
@@ -253,6 +258,39 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
         np.testing.assert_array_equal(back, held)
 
 
+def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
+    """Those of Python, and an error where it has none."""
+    outcomes = set()
+    large = (SharedLayout("f16", "K", "128B", rows, 128) for rows in (8, 256, 264, 512, 1016))
+    for layout in itertools.chain(_layouts(), large):
+        box = _Box(7, 7, 7)
+        status = library.ptxmma_shared_tensor_map(ctypes.byref(_Layout.of(layout)), ctypes.byref(box))
+        found = (box.inner, box.outer, box.boxes)
+        if status == _OK:
+            expected = layout.tma
+            assert found == (expected.inner, expected.outer, expected.boxes), layout
+        else:
+            with pytest.raises(ValueError, match="base_offset" if status == _RANGE else "would start at"):
+                assert layout.tma
+            assert found == (7, 7, 7)
+        outcomes.add(status)
+    assert outcomes == {_OK, _ALIGNMENT, _RANGE}
+    assert library.ptxmma_shared_tensor_map(None, ctypes.byref(box)) == _NULL
+    assert library.ptxmma_shared_tensor_map(ctypes.byref(_Layout.of(layout)), None) == _NULL
+
+
+def test_the_swizzle_of_a_tensor_map(compiler: str, include: Path, tmp_path: Path) -> None:
+    names = {mode.name: mode.tma for mode in _MODES.values()}
+    source = tmp_path / "swizzle.c"
+    enumerators = ", ".join(f"{name} = {number}" for number, name in enumerate(names.values(), 10))
+    checks = " && ".join(f"PTXMMA_TENSOR_MAP_SWIZZLE(PTXMMA_SWIZZLE_{name.upper()}) == {number}" for number, name in enumerate(names, 10))
+    source.write_text(
+        f'#include "ptxmma/shared_layout.h"\nenum {{{enumerators}}};\nint main(void) {{ return !({checks}); }}\n', encoding="utf-8"
+    )
+    _run(compiler, "-I", include, source, "-o", tmp_path / "swizzle")
+    _run(tmp_path / "swizzle")
+
+
 def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
     """The same bits where Python has a descriptor, an error where it has none."""
     outcomes = set()
@@ -301,10 +339,12 @@ def test_descriptors_advance(library: ctypes.CDLL) -> None:
         ({"majorness": 2}, _RANGE),
         ({"swizzle": 4}, _RANGE),
         ({"x": 0}, _SIZE),
-        ({"x": 12}, _SIZE),
+        ({"x": 12}, _MULTIPLE),
         ({"k": 0}, _SIZE),
-        ({"k": 96}, _SIZE),
+        ({"k": 96}, _MULTIPLE),
         ({"k": 1 << 31}, _SIZE),
+        ({"start": (1 << 18) - 2048}, _SIZE),
+        ({"k": 1 << 14}, _SIZE),
         ({"start": 64}, _ALIGNMENT),
         ({"start": 0xFFFFFF80}, _SIZE),
         ({"lbo": 2056}, _ALIGNMENT),
@@ -351,42 +391,66 @@ def test_strides_overlap_in_c_where_they_do_in_python(library: ctypes.CDLL) -> N
     assert outcomes == {_OK, _RANGE}
 
 
+def test_images_end_where_descriptors_do(library: ctypes.CDLL) -> None:
+    """The same limit as in Python, for dense images and for padded ones."""
+    found = _Layout()
+    outcomes = set()
+    for x, start in itertools.product((1024, 2040, 2048), (0, 128, 1024, 1 << 17, (1 << 18) - 128)):
+        arguments = (_TYPES["f16"], 0, _MODES["128B"].encoding, x, 64, start)
+        status = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(found))
+        if status == _OK:
+            assert SharedLayout("f16", "K", "128B", x, 64, start=start).size == x * 128
+        else:
+            with pytest.raises(ValueError, match="descriptors reach"):
+                SharedLayout("f16", "K", "128B", x, 64, start=start)
+        outcomes.add(status)
+    assert outcomes == {_OK, _SIZE}
+
+
 def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
     layout = ctypes.byref(_Layout.of(SharedLayout("f16", "K", "128B", 16, 128)))
     held = np.full(4096, 7, np.uint8)
+    fields = _Descriptor(*range(len(_FIELDS)))
     counted, found = ctypes.c_uint32(7), ctypes.c_uint64(7)
     buffer, number, descriptor, none = _pointer(held), ctypes.byref(counted), ctypes.byref(found), None
     size = ctypes.c_size_t(4096)
-    assert library.ptxmma_shared_layout_check(none) == _SIZE
-    assert library.ptxmma_shared_layout_dense(_TYPES["f16"], 0, 0, 8, 8, 0, none) == _SIZE
-    assert library.ptxmma_shared_size(layout, none) == _SIZE
-    assert library.ptxmma_shared_size(none, number) == _SIZE
-    assert library.ptxmma_shared_address(layout, 0, 0, none) == _SIZE
-    assert library.ptxmma_shared_address(none, 0, 0, number) == _SIZE
+    assert library.ptxmma_shared_layout_check(none) == _NULL
+    assert library.ptxmma_shared_layout_dense(_TYPES["f16"], 0, 0, 8, 8, 0, none) == _NULL
+    assert library.ptxmma_shared_size(layout, none) == _NULL
+    assert library.ptxmma_shared_size(none, number) == _NULL
+    assert library.ptxmma_shared_address(layout, 0, 0, none) == _NULL
+    assert library.ptxmma_shared_address(none, 0, 0, number) == _NULL
     assert library.ptxmma_shared_address(layout, 16, 0, number) == _RANGE
     assert library.ptxmma_shared_address(layout, 0, 128, number) == _RANGE
-    assert library.ptxmma_shared_store(layout, none, buffer, size, 0, 1) == _SIZE
-    assert library.ptxmma_shared_store(layout, buffer, none, size, 0, 1) == _SIZE
-    assert library.ptxmma_shared_store(none, buffer, buffer, size, 0, 1) == _SIZE
-    assert library.ptxmma_shared_load(none, buffer, size, buffer, 0, 1) == _SIZE
-    assert library.ptxmma_shared_load(layout, none, size, buffer, 0, 1) == _SIZE
-    assert library.ptxmma_shared_load(layout, buffer, size, none, 0, 1) == _SIZE
+    assert library.ptxmma_shared_store(layout, none, buffer, size, 0, 1) == _NULL
+    assert library.ptxmma_shared_store(layout, buffer, none, size, 0, 1) == _NULL
+    assert library.ptxmma_shared_store(none, buffer, buffer, size, 0, 1) == _NULL
+    assert library.ptxmma_shared_load(none, buffer, size, buffer, 0, 1) == _NULL
+    assert library.ptxmma_shared_load(layout, none, size, buffer, 0, 1) == _NULL
+    assert library.ptxmma_shared_load(layout, buffer, size, none, 0, 1) == _NULL
     assert library.ptxmma_shared_load(layout, buffer, ctypes.c_size_t(0), buffer, 0, 1) == _SIZE
     assert library.ptxmma_shared_store(layout, buffer, buffer, ctypes.c_size_t(4095), 0, 1) == _SIZE
     assert library.ptxmma_shared_store(layout, buffer, buffer, size, 0, 0) == _RANGE
     assert library.ptxmma_shared_load(layout, buffer, size, buffer, 3, 3) == _RANGE
     assert library.ptxmma_shared_descriptor(layout, 0, 0, 0, 16, descriptor) == _SIZE
-    assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 16, none) == _SIZE
+    assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 16, none) == _NULL
     assert library.ptxmma_shared_descriptor(layout, 0, 0, 16, 0, descriptor) == _SIZE
-    assert library.ptxmma_shared_descriptor(none, 0, 0, 16, 16, descriptor) == _SIZE
+    assert library.ptxmma_shared_descriptor(none, 0, 0, 16, 16, descriptor) == _NULL
     assert library.ptxmma_shared_descriptor(layout, 8, 0, 16, 16, descriptor) == _RANGE
     assert library.ptxmma_shared_descriptor(layout, 16, 0, 1, 16, descriptor) == _RANGE
     for most in (2**31, 2**32 - 1):  # a sum with these would wrap around
         assert library.ptxmma_shared_address(layout, ctypes.c_uint32(most), 0, number) == _RANGE
         assert library.ptxmma_shared_descriptor(layout, 8, 0, ctypes.c_uint32(most), 16, descriptor) == _RANGE
         assert library.ptxmma_shared_descriptor(layout, 0, 16, 8, ctypes.c_uint32(most), descriptor) == _RANGE
-    assert library.ptxmma_descriptor_advance(ctypes.c_uint64(0), 16, none) == _SIZE
-    assert library.ptxmma_descriptor_checked(_Descriptor(), none) == _SIZE
+    assert library.ptxmma_descriptor_advance(ctypes.c_uint64(0), 16, none) == _NULL
+    assert library.ptxmma_descriptor_checked(_Descriptor(), none) == _NULL
+    for unknown in (1 << 14, 1 << 53, 1 << 61):  # bits of no field
+        assert library.ptxmma_descriptor_advance(ctypes.c_uint64(unknown), 16, descriptor) == _RANGE
+        assert library.ptxmma_descriptor_read(ctypes.c_uint64(unknown), ctypes.byref(fields)) == _RANGE
+    assert library.ptxmma_descriptor_read(ctypes.c_uint64(0), none) == _NULL
+    assert bytes(fields) == bytes(_Descriptor(*range(len(_FIELDS))))
+    assert library.ptxmma_descriptor_read(ctypes.c_uint64(0x4000004002000002), ctypes.byref(fields)) == _OK
+    assert fields.start_address == 32
     for field in _FIELDS:
         if field.shift:
             assert library.ptxmma_descriptor_checked(_Descriptor(**{field.name: 1}), descriptor) == _ALIGNMENT
@@ -409,6 +473,16 @@ def test_device_code_may_call_the_functions(nvcc: str, include: Path, tmp_path: 
     source = tmp_path / "device.cu"
     source.write_text(_DEVICE, encoding="utf-8")
     _run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "device.cubin")
+
+
+@pytest.mark.nvcc
+def test_device_code_moves_vectors(nvcc: str, include: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "device.cu", tmp_path / "device.ptx"
+    source.write_text(_DEVICE, encoding="utf-8")
+    _run(nvcc, "-arch=sm_90", "-std=c++17", "-I", include, "-ptx", source, "-o", target)
+    text = target.read_text(encoding="utf-8")
+    for access in (r"ld(\.global)?\.v4", r"st(\.shared)?\.v4", r"ld(\.shared)?\.v4", r"st(\.global)?\.v4"):
+        assert re.search(rf"\b{access}\.[bu]32", text), access
 
 
 @pytest.mark.nvcc

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma import elements, sparse
-from ptxmma.generator.emit import c_headers, c_text, matrices
+from ptxmma.generator.emit import c_headers, c_text, cuda, matrices
 from ptxmma.instructions import Catalog
 from ptxmma.model import ElementType, Granularity
 
 Codes = npt.NDArray[np.uint64]
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
-_OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NOT_SPARSE, _NOT_FINITE = range(7)
+_OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NOT_SPARSE, _NOT_FINITE, _NULL, _MULTIPLE = range(9)
 _GUARD = 0xA5
 
 
@@ -265,13 +265,20 @@ template <class Kind, class Layout> int wrong() {
   REFUSED(values_stride, cols / 2 - vector, size)
   REFUSED(metadata_stride, 0, size)
   REFUSED(stride, cols + vector / 2, address)
-  REFUSED(values_stride, cols / 2 + vector / 2, address)
+  REFUSED(values_stride, cols / 2 + vector / 4, address)
   REFUSED(matrix, 0, size)
   REFUSED(values, 0, size)
   REFUSED(metadata, 0, size)
   REFUSED(matrix, 4096 + 8, address)
-  REFUSED(values, 4096 + 8, address)
+  REFUSED(values, 4096 + 4, address)
   REFUSED(fault, 4096 + 4, address)
+  const size_t columns = 3 * vector;  /* values of rows that end with half a vector */
+  const void *const from = (const void*)4096, *const to = (const void*)(4096 + 8);
+  if (check_arguments<Kind>(8, 4, columns, from, columns, to, columns / 2, from) != cudaSuccess) return __LINE__;
+  if (check_arguments<Kind>(16, 4, columns, from, columns, from, columns / 2, from) != address) return __LINE__;
+  if (check_arguments<Kind>(16, 4, columns, from, columns, to, columns, from) != address) return __LINE__;
+  const size_t odd = vector / 4;  /* the strides of one row do not matter */
+  if (check_arguments<Kind>(16, 1, columns, from, columns + odd, from, columns / 2 + odd, from) != cudaSuccess) return __LINE__;
   g.rows = rows - 1;
   if (registers<Kind, Layout>(g) != size) return __LINE__;
   g = fine;
@@ -286,6 +293,39 @@ extern "C" int first_wrong() {
   return line ? line : wrong<kind_4_8_e2m1, mma_sp_m16n8k128_metadata_b4>();
 }
 """
+
+
+# Names that programs define as macros, and functions that are not `static`.
+_UNUSUAL = """
+#define M 1
+#define N 2
+#define K 3
+#define PTXMMA_FN __host__ __device__ inline
+#include <ptxmma/cuda/sparse.cuh>
+#include <ptxmma/mma_sp/f16_f16.cuh>
+#undef N
+#undef M
+#undef K
+uint32_t front() {
+  return ptxmma::mma_sp_ordered_metadata<ptxmma::shape<16, 8, 32>, ptxmma::f32, ptxmma::f16, ptxmma::f16, ptxmma::f32>::e::lane(1, 2, 0);
+}
+cudaError_t use() {
+  return ptxmma::sparse::compress<ptxmma::sparse::kind_2_4_f16>(1, 8, nullptr, 8, nullptr, 8, nullptr, 1, nullptr);
+}
+uint32_t lane() { return ptxmma::sparse::mma_sp_m16n8k16_metadata_b16::row(3, 4); }
+"""
+
+
+@pytest.mark.nvcc
+def test_macros_of_a_program_do_no_harm(nvcc: str, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "unusual.cu").write_text(_UNUSUAL, encoding="utf-8")
+    options = ["-std=c++17", "-arch=sm_90a", "-Werror", "all-warnings", "-I", str(root / "generated/include"), "-c"]
+    compiled(nvcc, *options, tmp_path / "unusual.cu", "-o", tmp_path / "unusual.o")
+
+
+def test_device_headers_are_ascii(catalog: Catalog) -> None:
+    for output in (*c_headers.emit(catalog), *matrices.emit(catalog), *cuda.emit(catalog)):
+        assert output.text.isascii(), output.path
 
 
 @pytest.mark.nvcc
@@ -480,6 +520,42 @@ def random_few(codes: Codes) -> Iterator[np.uint64]:
     yield from dict.fromkeys(codes[:: max(len(codes) // 5, 1)].tolist() + codes[-1:].tolist())
 
 
+def test_bits_above_those_of_the_type_are_refused(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    narrow = [kind for kind in kinds if kind.element.bits < kind.bits]
+    assert {kind.element.name for kind in narrow} == {"e2m3", "e3m2"}
+    for kind in narrow:
+        for bit in range(kind.element.bits, kind.bits):
+            for verb, arguments in verbs(kind).items():
+                call, given = Call(library, kind), [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+                stride, chunk = given[3], kind.pattern.chunk
+                assert call(verb, *given) == _OK
+                at = stride + (chunk + 1) * stride // given[1]  # in the second chunk of the second row, of values too
+                given[2][at] |= 1 << bit
+                before = [one.copy() for one in given if isinstance(one, np.ndarray)]
+                assert call(verb, *given) == _RANGE, (kind.name, verb)
+                assert call.where == (1, chunk, 1)
+                assert all(map(np.array_equal, [one for one in given if isinstance(one, np.ndarray)], before))
+
+
+def test_a_result_in_place_has_the_stride_of_its_input(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+    for kind in kinds:
+        call, cols = Call(library, kind), 2 * kind.pattern.chunk
+        dense, mask = packed(np.ones((2, cols), np.uint64), kind.bits, 2 * cols), np.ones((2, cols), np.uint8)
+        mask[:, :: kind.units] = mask[:, 1 :: kind.units] = 0
+        mask[:] = np.repeat(np.arange(cols // kind.pattern.unit) % kind.units < kind.kept, kind.pattern.unit)
+        before = dense.copy()
+        assert call("prune", 2, cols, dense, cols, dense, 2 * cols) == _RANGE
+        assert call("prune_masked", 2, cols, dense, cols, mask, cols, dense, 2 * cols) == _RANGE
+        metadata = np.full((2, 1), int(kind.pattern.legal[0], 2) * 17, np.uint8)
+        zeros = np.zeros_like(dense)
+        assert call("compress", 2, cols, zeros, cols, zeros, cols, metadata, 1) == _RANGE
+        assert call("decompress", 2, cols, zeros, cols, metadata, 1, zeros, cols) == _RANGE
+        assert np.array_equal(dense, before)
+        assert not zeros.any()
+        assert call("prune_masked", 1, cols, dense, cols, mask, cols, dense, 2 * cols) == _OK
+        assert call("prune", 1, cols, dense, cols, dense, 2 * cols) == _OK
+
+
 def verbs(kind: Kind) -> dict[str, list[Any]]:
     """Arguments of every function for two rows without gaps: rows, columns, then arrays, of bytes or packed, with the stride of each."""
     cols = 2 * kind.pattern.chunk
@@ -516,25 +592,28 @@ def test_impossible_arguments_are_refused(library: ctypes.CDLL, kinds: list[Kind
             multiple = kind.pattern.chunk * (2 if "compress" in verb else 1)
             wrong: dict[int, list[int | None]] = {
                 0: [0, 2**62, huge // 2, huge],
-                1: [0, cols - 1, cols + 1, cols + multiple, huge // cols * cols, huge],
+                1: [0, cols + 1, cols + multiple, huge // cols * cols, huge],
             }
+            refused(verb, arguments, 1, cols - 1, _MULTIPLE)
             for place in range(2, len(arguments), 2):
                 least, bits = arguments[place + 1], 8 if arguments[place].ndim == 2 else kind.bits
-                wrong[place] = [None]
+                refused(verb, arguments, place, None, _NULL)
                 wrong[place + 1] = [0, least - 1, 2**61, 2**64 // bits, huge // 2, huge]
             for place, values in wrong.items():
                 for value in values:
                     refused(verb, arguments, place, value, _SIZE)
             refused(verb, [rows, huge // cols * cols, *[huge if isinstance(one, int) else one for one in arguments[2:]]], 0, rows, _SIZE)
             if "compress" in verb:  # half a byte of metadata
-                refused(verb, arguments, 1, kind.pattern.chunk, _SIZE)
+                refused(verb, arguments, 1, kind.pattern.chunk, _MULTIPLE)
             for place in range(2, len(arguments), 2):
                 if kind.bits == 4 and arguments[place].ndim == 1:  # a row would end within a byte
                     refused(verb, arguments, place + 1, arguments[place + 1] + 1, _ALIGNMENT)
             assert call(verb, *arguments) == _OK
 
             sizes = [ctypes.c_size_t(one) if isinstance(one, int) else ctypes.c_void_p(one.ctypes.data) for one in arguments]
-            assert getattr(library, f"ptxmma_sparse_{verb}")(None, *sizes, None) == _SIZE
+            assert getattr(library, f"ptxmma_sparse_{verb}")(None, *sizes, None) == _NULL
+            no_kind = ctypes.create_string_buffer(256)
+            assert getattr(library, f"ptxmma_sparse_{verb}")(no_kind, *sizes, None) == _SIZE
 
 
 def test_sizes_stop_where_bits_could_no_longer_be_counted(library: ctypes.CDLL) -> None:
@@ -557,9 +636,9 @@ def test_sizes_stop_where_bits_could_no_longer_be_counted(library: ctypes.CDLL) 
 
 def test_every_status_has_a_text(library: ctypes.CDLL) -> None:
     library.ptxmma_status_text.restype = ctypes.c_char_p
-    texts = [library.ptxmma_status_text(status) for status in range(7)]
-    assert len(set(texts)) == 7
-    assert library.ptxmma_status_text(7) not in texts
+    texts = [library.ptxmma_status_text(status) for status in range(9)]
+    assert len(set(texts)) == 9
+    assert library.ptxmma_status_text(9) not in texts
 
 
 # --- sanitizers and speed ---------------------------------------------------------------------------------------------------
@@ -582,13 +661,14 @@ static int run(ptxmma_sparse_kind kind, size_t rows, size_t chunks, size_t pad) 
     for (size_t c = 0; c < cols; c += kind.chunk_elements) mask[r * (cols + pad) + c] = (uint8_t)(1 + c % 255);
   MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, mask, cols + pad, matrix + 1, stride, NULL), PTXMMA_OK);
   MUST(ptxmma_sparse_check(&kind, rows, cols, matrix + 1, stride, &place), PTXMMA_OK);
-  MUST(ptxmma_sparse_check(&kind, rows, cols, NULL, stride, &place), PTXMMA_ERROR_SIZE);
+  MUST(ptxmma_sparse_check(&kind, rows, cols, NULL, stride, &place), PTXMMA_ERROR_NULL);
   memset(mask + (rows - 1) * (cols + pad) + cols - kind.chunk_elements, 1, kind.chunk_elements);
   MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, mask, cols + pad, copy + 1, stride, &place),
        PTXMMA_ERROR_NOT_SPARSE);
-  MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, NULL, cols + pad, copy + 1, stride, NULL), PTXMMA_ERROR_SIZE);
+  MUST(ptxmma_sparse_prune_masked(&kind, rows, cols, matrix + 1, stride, NULL, cols + pad, copy + 1, stride, NULL), PTXMMA_ERROR_NULL);
   MUST(ptxmma_sparse_compress(&kind, rows, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_OK);
-  MUST(ptxmma_sparse_compress(&kind, rows, cols + 1, copy + 1, stride + 1, values, kept, metadata, chunks / 2, &place), PTXMMA_ERROR_SIZE);
+  MUST(ptxmma_sparse_compress(&kind, rows, cols + 1, copy + 1, stride + 1, values, kept, metadata, chunks / 2, &place),
+       PTXMMA_ERROR_MULTIPLE);
   MUST(ptxmma_sparse_compress(&kind, SIZE_MAX, cols, copy + 1, stride, values, kept, metadata, chunks / 2, &place), PTXMMA_ERROR_SIZE);
   MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept - 1, metadata, chunks / 2, matrix + 1, stride, &place), PTXMMA_ERROR_SIZE);
   MUST(ptxmma_sparse_decompress(&kind, rows, cols, values, kept, metadata, chunks / 2, matrix + 1, stride, &place), PTXMMA_OK);

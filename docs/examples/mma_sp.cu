@@ -2,28 +2,29 @@
 //
 //   nvcc -I"$(ptxmma --include-dir)" -arch=sm_80 mma_sp.cu -o mma_sp && ./mma_sp
 //
-// The host makes a random A that keeps two elements of every four, packs it, and writes the metadata that says which.
+// The host prunes and compresses a random A and puts the metadata into registers; the warp loads the rest from memory.
 // Small integers make every sum exact, so the result must equal the host's bit for bit.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include <cuda_fp16.h>
 
 #include <ptxmma/mma_sp/f16_f16.cuh>
+#include <ptxmma/mma_sp_pack.h>
+#include <ptxmma/sparse.h>
 
 using ptxmma::f16;
 using ptxmma::f32;
 constexpr int M = 16, N = 8, K = 32;
 constexpr int SELECTOR = 0;  // which threads of each quad hold the metadata
 
-// One name picks the function, the registers of each operand, and their layouts.
+// One name picks the function and the registers of each operand.
 using Multiply = ptxmma::mma_sp_ordered_metadata<ptxmma::shape<M, N, K>, f32, f16, f16, f32>;
 
 constexpr int CHUNK = PTXMMA_MMA_SP_M16N8K32_METADATA_B16_CHUNK;  // columns that one field of metadata describes
 constexpr int KEPT = PTXMMA_MMA_SP_M16N8K32_METADATA_B16_KEPT;    // of which so many are stored
-constexpr int PACKED = K / CHUNK * KEPT;
+constexpr int CHUNKS = K / CHUNK, PACKED = CHUNKS * KEPT;
 constexpr int WARP = 32;
 
 #define CHECK(call)                                                                               \
@@ -35,6 +36,16 @@ constexpr int WARP = 32;
     }                                                                                             \
   } while (0)
 
+// The same for what the headers return.
+#define EXPECT(call)                                                                              \
+  do {                                                                                            \
+    const ptxmma_status status = (call);                                                          \
+    if (status != PTXMMA_OK) {                                                                    \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, ptxmma_status_text(status));        \
+      std::exit(EXIT_FAILURE);                                                                    \
+    }                                                                                             \
+  } while (0)
+
 struct Tile {
   __half a[M][PACKED];      // only the elements that are kept
   uint32_t metadata[WARP];  // one register of each thread
@@ -42,53 +53,37 @@ struct Tile {
   float d[M][N];
 };
 
-// The registers of one thread, filled element by element: the lowest bits of the first register hold element 0.
-template <class Fragment, class Element, class Get>
-__device__ void load(typename Fragment::type& registers, Get get) {
-  Element elements[Fragment::elements];
-  static_assert(sizeof elements == sizeof registers, "elements fill the registers");
-#pragma unroll
-  for (int i = 0; i < Fragment::elements; ++i) {
-    elements[i] = get(Fragment::row(threadIdx.x, i), Fragment::col(threadIdx.x, i));
-  }
-  memcpy(registers, elements, sizeof registers);
-}
-
 __global__ void multiply(Tile* tile) {
   const uint32_t lane = threadIdx.x;
   Multiply::a::type a;
   Multiply::b::type b;
   Multiply::c::type c = {};
   Multiply::d::type d;
-  load<Multiply::a, __half>(a, [=](uint32_t row, uint32_t col) { return tile->a[row][col]; });
-  load<Multiply::b, __half>(b, [=](uint32_t row, uint32_t col) { return tile->b[row][col]; });
+  // Rows are so many elements apart, columns one.
+  ptxmma_mma_sp_m16n8k32_a_b16_load(tile->a, PACKED, 1, lane, a);
+  ptxmma_mma_sp_m16n8k32_b_b16_load(tile->b, N, 1, lane, b);
   const Multiply::e::type e = tile->metadata[lane];
 
   Multiply::call<SELECTOR>(d, a, b, c, e);
 
-#pragma unroll
-  for (int i = 0; i < Multiply::d::elements; ++i) tile->d[Multiply::d::row(lane, i)][Multiply::d::col(lane, i)] = d[i];
+  ptxmma_mma_sp_m16n8k32_cd_b32_store(tile->d, N, 1, lane, d);
 }
+
+static __half random_element() { return __float2half(static_cast<float>(std::rand() % 17 - 8)); }
 
 int main() {
   static Tile tile;
-  static float dense[M][K];  // A with its zeros
-  for (uint32_t row = 0; row < M; ++row) {
-    for (uint32_t chunk = 0; chunk < K / CHUNK; ++chunk) {
-      const uint32_t first = std::rand() % (CHUNK - 1), second = first + 1 + std::rand() % (CHUNK - 1 - first);
-      const uint32_t kept[KEPT] = {first, second};
-      for (int i = 0; i < KEPT; ++i) {
-        const float value = static_cast<float>(std::rand() % 17 - 8);
-        dense[row][chunk * CHUNK + kept[i]] = value;
-        tile.a[row][chunk * KEPT + i] = __float2half(value);
-      }
-      uint32_t& word = tile.metadata[Multiply::e::lane(row, chunk, SELECTOR)];
-      word = Multiply::e::insert(word, Multiply::e::bit(row, chunk), first | second << 2);
-    }
-  }
-  for (auto& row : tile.b) {
-    for (__half& element : row) element = __float2half(static_cast<float>(std::rand() % 17 - 8));
-  }
+  static __half dense[M][K];              // A with its zeros
+  static uint8_t metadata[M][CHUNKS / 2];  // row-major
+  for (auto& row : dense)
+    for (__half& element : row) element = random_element();
+  for (auto& row : tile.b)
+    for (__half& element : row) element = random_element();
+
+  ptxmma_sparse_place place;  // of the first fault, if there is one
+  EXPECT(ptxmma_sparse_2_4_f16_prune(M, K, dense, K, dense, K, &place));
+  EXPECT(ptxmma_sparse_2_4_f16_compress(M, K, dense, K, tile.a, PACKED, *metadata, CHUNKS / 2, &place));
+  EXPECT(ptxmma_mma_sp_m16n8k32_metadata_b16_pack_tiles(M, CHUNKS, *metadata, CHUNKS / 2, SELECTOR, tile.metadata));
 
   Tile* device;
   CHECK(cudaMalloc(&device, sizeof tile));
@@ -101,7 +96,7 @@ int main() {
   for (int row = 0; row < M; ++row) {
     for (int col = 0; col < N; ++col) {
       float sum = 0;
-      for (int k = 0; k < K; ++k) sum += dense[row][k] * __half2float(tile.b[k][col]);
+      for (int k = 0; k < K; ++k) sum += __half2float(dense[row][k]) * __half2float(tile.b[k][col]);
       if (tile.d[row][col] != sum) {
         std::printf("wrong: d[%d][%d] is %g, not %g\n", row, col, tile.d[row][col], sum);
         return EXIT_FAILURE;

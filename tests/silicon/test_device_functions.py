@@ -158,7 +158,7 @@ def pieces(catalog: Catalog) -> list[Piece]:
     found: dict[tuple[str, int], Piece] = {}
     for operand in operands.values():
         if operand.layout is not None and operand.layout.kind == "fragment":
-            function = packing.fragments(spec, [operand])[0]
+            function = packing.fragments(spec, [operand], {operand.layout.name: [operand.cols]})[0]
             found.setdefault((function.stem, operand.cols), Piece(function, operand))
     covered = {piece.operand.layout.name for piece in found.values() if piece.operand.layout}
     assert len(covered) == sum(layout.kind == "fragment" for layout in catalog.database.layouts)
@@ -234,11 +234,13 @@ def metadata_cases(held: Metadata) -> Iterator[tuple[str, str]]:
     yield f"{stem} field", f"at<uint8_t>(a, 2)[thread] = (uint8_t){field};"
 
 
-def scales_case(held: Scales) -> str:
-    """Scale factors in buffer 0 to registers in buffer 1; numbers: strides of rows and blocks, byte id, thread id."""
+def scales_cases(held: Scales) -> Iterator[tuple[str, str]]:
+    """Scale factors in buffer 0, registers in buffer 1, a status in buffer 2; numbers: strides of rows and blocks, byte id, thread id."""
     stem = f"ptxmma_{c_text.identifier(held.layout.name)}"
-    numbers = "a.numbers[0], a.numbers[1], (uint32_t)a.numbers[2], (uint32_t)a.numbers[3]"
-    return f"at<uint32_t>(a, 1)[thread] = {stem}_register(at<const uint8_t>(a, 0), {numbers}, thread);"
+    strides, ids = "a.numbers[0], a.numbers[1]", "(uint32_t)a.numbers[2], (uint32_t)a.numbers[3]"
+    yield held.layout.name, f"at<uint32_t>(a, 1)[thread] = {stem}_register(at<const uint8_t>(a, 0), {strides}, {ids}, thread);"
+    unpack = f"{stem}_unpack(at<const uint32_t>(a, 1), {ids}, at<uint8_t>(a, 0), {strides})"
+    yield f"{held.layout.name} unpack", f"at<int>(a, 2)[thread] = {unpack};"
 
 
 def scaling_cases(entry: BlockFormat) -> Iterator[tuple[str, str]]:
@@ -250,6 +252,9 @@ def scaling_cases(entry: BlockFormat) -> Iterator[tuple[str, str]]:
     yield f"dequantise {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_dequantise_{pair}({held}, {scale}, {size}, {values});"
     block = f"{values} + thread * {entry.block}, 1, {entry.block}, {factor}, {held} + thread * {entry.block}, {scale} + thread"
     yield f"block {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_quantise_block_{pair}({block});"
+    if scaling.formats()[entry.name].scale.mantissa:
+        found = f"ptxmma_tensor_scale_{pair}({values}, a.numbers[0], at<float>(a, 1))"
+        yield f"tensor scale {entry.name}", f"at<int>(a, 4)[thread] = {found};"
 
 
 def number_cases(name: str) -> Iterator[tuple[str, str]]:
@@ -297,7 +302,8 @@ def machine(
     cases = {piece.function.stem: fragment_case(piece) for piece in pieces}
     for held in metadata:
         cases.update(metadata_cases(held))
-    cases.update((factors.layout.name, scales_case(factors)) for factors in scales)
+    for factors in scales:
+        cases.update(scales_cases(factors))
     for entry in formats:
         cases.update(scaling_cases(entry))
     for name in _numbers(formats):
@@ -389,6 +395,10 @@ def test_scale_factors(machine: Machine, scales: list[Scales]) -> None:
             machine.run(held.layout.name, len(registers), factors, registers, numbers=(*strides, byte_id, thread_id))
             np.testing.assert_array_equal(registers, held.pack(factors, byte_id, thread_id), held.layout.name)
             np.testing.assert_array_equal(held.unpack(registers, byte_id, thread_id).view(np.uint8), factors)
+            back, status = np.zeros_like(factors), np.full(1, 77, np.int32)
+            machine.run(f"{held.layout.name} unpack", 1, back, registers, status, numbers=(*strides, byte_id, thread_id))
+            assert status[0] == 0
+            np.testing.assert_array_equal(back, factors, held.layout.name)
 
 
 # --- block scaling ----------------------------------------------------------------------------------------------------------
@@ -428,6 +438,17 @@ def test_block_scaling(machine: Machine, catalog: Catalog, formats: list[BlockFo
             assert not statuses.any()
             np.testing.assert_array_equal(scale, factors, entry.name)
             np.testing.assert_array_equal(held, codes, entry.name)
+
+
+def test_tensor_scales(machine: Machine, formats: list[BlockFormat]) -> None:
+    named = [entry.name for entry in formats if scaling.formats()[entry.name].scale.mantissa]
+    assert named
+    unused = np.zeros(1, np.uint8)
+    for name, top in itertools.product(named, (0.0, 1e-42, 3e-36, -7e-5, 2.5, -3e38)):
+        matrix, found, status = np.array([top / 3, 0, top], np.float32), np.full(1, 77, np.float32), np.full(1, 77, np.int32)
+        machine.run(f"tensor scale {name}", 1, matrix, found, unused, unused, status, numbers=(3,))
+        assert status[0] == 0
+        assert found[0] == scaling.tensor_scale(matrix, name), (name, top)
 
 
 def test_numbers(machine: Machine, catalog: Catalog, formats: list[BlockFormat]) -> None:

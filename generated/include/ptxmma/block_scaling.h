@@ -10,11 +10,21 @@
  * section 6.3); of another type, the largest magnitude over the largest element, rounded to nearest
  * even. Elements are the numbers over the factor, rounded to nearest even and saturated.
  *
+ * SMALL BLOCKS BECOME ZEROS where the type of the factors has a small range: factors of ue4m3 reach
+ * from 0.001953125 to 448.0, and a block of e2m1 whose largest magnitude is 0.005859375 times the
+ * tensor scale or less has a factor of zero, and all its elements are zeros; PTXMMA_OK is returned.
+ * `tensor_scale` is no option there: 1 is a tensor scale as any other. Take the one that
+ * ptxmma_tensor_scale_e2m1_ue4m3() gives for the whole matrix, and give it to both directions.
+ * Python gives the same bits for the same tensor scale; only without one, which C cannot say, does
+ * it refuse such blocks.
+ *
  * Matrices are row-major and without gaps. Elements of 4 bits lie two in a byte, the first one in
  * the low bits; all others one in a byte, in its low bits. With `axis` 1 the neighbours are those in
  * a row (A, m x k; scales are rows x cols / block), with 0 those in a column (B, k x n; scales are
  * rows / block x cols). Device code needs IEEE division and subnormal numbers, which nvcc gives
- * unless --use_fast_math takes them away. Sections are of PTX ISA 9.1 where nothing else is said.
+ * unless --use_fast_math takes them away. To pad, copy the matrix to a zeroed one of the next multiple
+ * of the block along the axis (and of 2 columns where elements have 4 bits): zeros change no factor
+ * but those of blocks of nothing else. Sections are of PTX ISA 9.1 where nothing else is said.
  *
  * - MXFP8 with E4M3 elements: e4m3 elements, a factor of ue8m0 for each 32. Source: OCP MX v1.0,
  * table 1.
@@ -30,6 +40,7 @@
 #ifndef PTXMMA_BLOCK_SCALING_H
 #define PTXMMA_BLOCK_SCALING_H
 
+#include <float.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -218,14 +229,14 @@ PTXMMA_FN uint32_t ptxmma_encode_scaled_e2m1(float value, float scale) {
  */
 PTXMMA_FN uint32_t ptxmma_encode_ue8m0(float value) {
   const uint32_t magnitude = ptxmma_scaling_bits(value) & 0x7fffffff;
-  const int32_t code = (int32_t)(magnitude >> 23) + 0;
+  const int32_t code = (int32_t)(magnitude >> 23);
   if (magnitude > 0x7f800000) return 0xff;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
 /** The power of two that the low bits of a code stand for as ue8m0. */
 PTXMMA_FN float ptxmma_decode_ue8m0(uint32_t code) {
-  const int32_t exponent = (int32_t)(code & 0xff) + 0;
+  const int32_t exponent = (int32_t)(code & 0xff);
   if ((code & 0xff) > 0xfe) return ptxmma_scaling_float(0x7fc00000);
   return ptxmma_scaling_float(exponent > 0 ? (uint32_t)exponent << 23 : 0x400000); /* 2^-127 is subnormal */
 }
@@ -256,7 +267,7 @@ PTXMMA_FN ptxmma_status ptxmma_scaling_check(
   const size_t most = (size_t)-1 / sizeof(float);
   if (rows == 0 || cols == 0 || block == 0 || rows > most / cols) return PTXMMA_ERROR_SIZE;
   if (axis > 1 || !(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
-  if ((axis ? cols : rows) % block != 0 || (bits == 4 && cols % 2 != 0)) return PTXMMA_ERROR_SIZE;
+  if ((axis ? cols : rows) % block != 0 || (bits == 4 && cols % 2 != 0)) return PTXMMA_ERROR_MULTIPLE;
   return PTXMMA_OK;
 }
 
@@ -273,7 +284,7 @@ PTXMMA_FN uint32_t ptxmma_scaling_peak(const float *values, size_t stride, size_
 
 /** The ue8m0 code of the scale factor of e4m3 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e4m3_ue8m0(float peak) {
-  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) + -8;
+  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) - 8;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
@@ -281,15 +292,16 @@ PTXMMA_FN uint32_t ptxmma_scale_e4m3_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e4m3_ue8m0(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -303,7 +315,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e4m3_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -312,7 +324,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e4m3_ue8m0(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 8, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -336,14 +348,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e4m3_ue8m0(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e4m3_ue8m0 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e4m3_ue8m0 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e4m3_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 8, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows; i++) {
     for (j = 0; j < cols; j++) {
@@ -358,7 +370,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e4m3_ue8m0(const uint8_t *elements, co
 
 /** The ue8m0 code of the scale factor of e5m2 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e5m2_ue8m0(float peak) {
-  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) + -15;
+  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) - 15;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
@@ -366,15 +378,16 @@ PTXMMA_FN uint32_t ptxmma_scale_e5m2_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e5m2_ue8m0(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -388,7 +401,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e5m2_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -397,7 +410,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e5m2_ue8m0(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 8, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -421,14 +434,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e5m2_ue8m0(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e5m2_ue8m0 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e5m2_ue8m0 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e5m2_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 8, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows; i++) {
     for (j = 0; j < cols; j++) {
@@ -443,7 +456,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e5m2_ue8m0(const uint8_t *elements, co
 
 /** The ue8m0 code of the scale factor of e3m2 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e3m2_ue8m0(float peak) {
-  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) + -4;
+  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) - 4;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
@@ -451,15 +464,16 @@ PTXMMA_FN uint32_t ptxmma_scale_e3m2_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e3m2_ue8m0(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -473,7 +487,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e3m2_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -482,7 +496,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e3m2_ue8m0(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 6, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -506,14 +520,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e3m2_ue8m0(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e3m2_ue8m0 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e3m2_ue8m0 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e3m2_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 6, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (elements[i] >> 6 != 0) return PTXMMA_ERROR_RANGE;
@@ -530,7 +544,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e3m2_ue8m0(const uint8_t *elements, co
 
 /** The ue8m0 code of the scale factor of e2m3 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e2m3_ue8m0(float peak) {
-  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) + -2;
+  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) - 2;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
@@ -538,15 +552,16 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m3_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m3_ue8m0(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -560,7 +575,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m3_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -569,7 +584,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m3_ue8m0(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 6, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -593,14 +608,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m3_ue8m0(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e2m3_ue8m0 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m3_ue8m0 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m3_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 6, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (elements[i] >> 6 != 0) return PTXMMA_ERROR_RANGE;
@@ -617,7 +632,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m3_ue8m0(const uint8_t *elements, co
 
 /** The ue8m0 code of the scale factor of e2m1 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue8m0(float peak) {
-  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) + -2;
+  const int32_t code = (int32_t)(ptxmma_scaling_bits(peak) >> 23) - 2;
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
@@ -625,15 +640,16 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue8m0(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -647,7 +663,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block, or an odd number of columns),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -656,7 +672,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue8m0(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 4, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -681,14 +697,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue8m0(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e2m1_ue8m0 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue8m0 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 4, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows; i++) {
     for (j = 0; j < cols; j++) {
@@ -701,6 +717,25 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue8m0(const uint8_t *elements, co
   return PTXMMA_OK;
 }
 
+/**
+ * The tensor scale with which the largest block of `count` numbers has the largest factor: the largest
+ * magnitude over 6.0 * 448.0, rounded to a float that is not subnormal; 1 for zeros.
+ *
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers, or too many) or _NOT_FINITE (a NaN or an infinity);
+ * nothing is written then.
+ */
+PTXMMA_FN ptxmma_status ptxmma_tensor_scale_e2m1_ue4m3(const float *values, size_t count, float *tensor_scale) {
+  uint32_t peak;
+  double scale;
+  if (!values || !tensor_scale) return PTXMMA_ERROR_NULL;
+  if (count == 0 || count > (size_t)-1 / sizeof(float)) return PTXMMA_ERROR_SIZE;
+  peak = ptxmma_scaling_peak(values, 1, count, 1.0f);
+  if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
+  scale = (double)ptxmma_scaling_float(peak) / 6.0 / 448.0;
+  *tensor_scale = peak == 0 ? 1.0f : scale < FLT_MIN ? FLT_MIN : (float)scale;
+  return PTXMMA_OK;
+}
+
 /** The ue4m3 code of the scale factor of e2m1 elements whose largest magnitude is `peak`. */
 PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue4m3(float peak) {
   return ptxmma_encode_ue4m3(peak / 6.0f);
@@ -709,16 +744,18 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue4m3(float peak) {
 /**
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
+ * A block that is too small for its factor becomes zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, no numbers), _RANGE (a tensor scale that is no positive
- * number) or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
   uint32_t peak;
   float factor;
   size_t i;
-  if (!values || !elements || !scale || block == 0) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scale) return PTXMMA_ERROR_NULL;
+  if (block == 0) return PTXMMA_ERROR_SIZE;
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
@@ -731,8 +768,9 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, si
 
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
+ * Blocks that are too small for their factors become zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
- * Returns PTXMMA_ERROR_SIZE (a null pointer, a size of zero, no multiple of the block, or an odd number of columns),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
  * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -741,7 +779,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t r
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 4, tensor_scale);
   const size_t stride = axis ? 1 : cols;
   size_t i, j, index;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
@@ -766,14 +804,14 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t r
  * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
- * Returns PTXMMA_ERROR_SIZE or _RANGE as ptxmma_quantise_e2m1_ue4m3 does, _RANGE also for a code with bits
+ * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue4m3 does, _RANGE also for a code with bits
  * above those of its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue4m3(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
   const ptxmma_status status = ptxmma_scaling_check(rows, cols, block, axis, 4, tensor_scale);
   size_t i, j;
-  if (!values || !elements || !scales) return PTXMMA_ERROR_SIZE;
+  if (!values || !elements || !scales) return PTXMMA_ERROR_NULL;
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols / block; i++)
     if (scales[i] > 0x7f) return PTXMMA_ERROR_RANGE;
@@ -810,15 +848,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_register(const uint8
 
 /**
  * The registers of all 32 threads for 16 x 2 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -835,15 +887,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_register(const uint8
 
 /**
  * The registers of all 32 threads for 8 x 2 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -860,15 +926,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_register(const uint8
 
 /**
  * The registers of all 32 threads for 16 x 4 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -885,15 +965,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_register(const uint8
 
 /**
  * The registers of all 32 threads for 8 x 4 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -910,15 +1004,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_register(const uint8
 
 /**
  * The registers of all 32 threads for 16 x 1 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -935,15 +1043,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_register(const uint8
 
 /**
  * The registers of all 32 threads for 8 x 1 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -960,15 +1082,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_register(const u
 
 /**
  * The registers of all 32 threads for 16 x 2 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -985,15 +1121,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_register(const u
 
 /**
  * The registers of all 32 threads for 8 x 2 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 2) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -1010,15 +1160,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_register(const u
 
 /**
  * The registers of all 32 threads for 16 x 4 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -1035,15 +1199,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_register(const u
 
 /**
  * The registers of all 32 threads for 8 x 4 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -1060,15 +1238,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_register(const ui
 
 /**
  * The registers of all 32 threads for 16 x 1 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 
@@ -1085,15 +1277,29 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_register(const ui
 
 /**
  * The registers of all 32 threads for 8 x 1 factors.
- * Returns PTXMMA_ERROR_SIZE (a null pointer) or _RANGE (an id); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL or _RANGE (an id); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_registers(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t *registers) {
   uint32_t lane;
-  if (!scales || !registers) return PTXMMA_ERROR_SIZE;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
   if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
   for (lane = 0; lane < 32; lane++)
     registers[lane] = ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_register(scales, stride, block_stride, byte_id, thread_id, lane);
+  return PTXMMA_OK;
+}
+
+/** And back: the factors that the ids select in the registers of all threads; the same errors. */
+PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_unpack(const uint32_t *registers,
+    uint32_t byte_id, uint32_t thread_id, uint8_t *scales, size_t stride, size_t block_stride) {
+  uint32_t lane, byte;
+  if (!scales || !registers) return PTXMMA_ERROR_NULL;
+  if (!((byte_id == 0 || byte_id == 1 || byte_id == 2 || byte_id == 3) && (thread_id == 0 || thread_id == 1 || thread_id == 2 || thread_id == 3))) return PTXMMA_ERROR_RANGE;
+  for (lane = 0; lane < 32; lane++)
+    for (byte = 0; byte < 4; byte++)
+      if (ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(lane, byte) == thread_id)
+        scales[ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(lane, byte) * block_stride] =
+            (uint8_t)(registers[lane] >> 8 * byte);
   return PTXMMA_OK;
 }
 

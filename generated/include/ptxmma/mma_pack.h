@@ -10,7 +10,12 @@
  * so row-major and column-major tiles serve alike. Elements of fewer than 8 bits are packed, low bits
  * first. `registers` are those that the instruction takes, of any type of their size.
  * `_load_tile` and `_store_tile` do the same on the host for all threads, whose registers follow one
- * another; they return PTXMMA_ERROR_SIZE for a null pointer.
+ * another. `_load_tiles` and `_store_tiles` do so for a whole matrix of `rows` by `cols`, multiples of
+ * the tile's: the registers of its tiles follow one another row by row of tiles. They return
+ * PTXMMA_ERROR_NULL, PTXMMA_ERROR_MULTIPLE for a matrix that does not end with a tile, PTXMMA_ERROR_SIZE
+ * for no matrix and one that size_t cannot count, and PTXMMA_ERROR_ALIGNMENT where a tile of packed
+ * elements would begin within a byte. To pad, copy the matrix to a zeroed one of the next multiples:
+ * zeros add nothing to a product.
  */
 #ifndef PTXMMA_MMA_PACK_H
 #define PTXMMA_MMA_PACK_H
@@ -48,7 +53,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b32_store(
 /** C and D of m8n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b32_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 8);
@@ -58,10 +63,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b32_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 8);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)8)
+      ptxmma_mma_m8n8k4_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)8)
+      ptxmma_mma_m8n8k4_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -84,7 +117,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_a_row_b16_store(
 /** A of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_row_b16_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -94,10 +127,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_row_b16_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_a_row_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_row_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_a_row_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -120,7 +181,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_b_row_b16_store(
 /** B of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_row_b16_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -130,10 +191,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_row_b16_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 4 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_b_row_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_row_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_b_row_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -160,7 +249,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b16_store(
 /** C and D of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b16_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -170,10 +259,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b16_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m8n8k4_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m8n8k4_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -196,7 +313,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_b_col_b16_store(
 /** B of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_col_b16_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -206,10 +323,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_col_b16_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 4 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_b_col_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_col_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_b_col_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -232,7 +377,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_a_col_b16_store(
 /** A of m8n8k4, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_load_tile(
     const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_col_b16_load(
         matrix, computation_stride, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -242,10 +387,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_store_tile(
     void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_col_b16_store(
         matrix, computation_stride, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_a_col_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_col_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t computation_stride, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k4_a_col_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, computation_stride, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -268,7 +441,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b16_store(
 /** C and D of m16n8k8, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -278,10 +451,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -304,7 +505,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_a_b16_store(
 /** A of m16n8k8, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -314,10 +515,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_a_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_a_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -338,7 +567,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_b_b16_store(
 /** B of m16n8k8, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -348,10 +577,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m16n8k8_b_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m16n8k8_b_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -374,7 +631,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b16_store(
 /** C and D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -384,10 +641,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -414,7 +699,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_a_b16_store(
 /** A of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -424,10 +709,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k16_a_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k16_a_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -450,7 +763,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_b_b16_store(
 /** B of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -460,10 +773,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_b_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_b_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -490,7 +831,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b32_store(
 /** C and D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -500,10 +841,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k8_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k8_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -530,7 +899,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b32_store(
 /** C and D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -540,10 +909,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k16_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k16_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -570,7 +967,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b32_store(
 /** C and D of m16n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -580,10 +977,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k4_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k4_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -606,7 +1031,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_a_b32_store(
 /** A of m16n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -616,10 +1041,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k4_a_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k4_a_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -640,7 +1093,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_b_b32_store(
 /** B of m16n8k4, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -650,10 +1103,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 4 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m16n8k4_b_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m16n8k4_b_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -680,7 +1161,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_a_b32_store(
 /** A of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -690,10 +1171,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k8_a_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k8_a_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -716,7 +1225,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_b_b32_store(
 /** B of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -726,10 +1235,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_b_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k8_b_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -752,7 +1289,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_a_b8_store(
 /** A of m16n8k16, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -762,10 +1299,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k16_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -786,7 +1351,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_b_b8_store(
 /** B of m16n8k16, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -796,10 +1361,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m16n8k16_b_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m16n8k16_b_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -822,7 +1415,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b16_store(
 /** C and D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -832,10 +1425,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -862,7 +1483,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_a_b8_store(
 /** A of m16n8k32, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -872,10 +1493,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -898,7 +1547,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_b_b8_store(
 /** B of m16n8k32, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -908,10 +1557,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_b_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_b_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -938,7 +1615,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_cd_b32_store(
 /** C and D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -948,10 +1625,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -974,7 +1679,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_b_b8_e2m1_store(
 /** B of m16n8k32, 8 bits each, e2m1 of 4 bits in memory: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_e2m1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -984,10 +1689,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b8_e2m1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_b_b8_e2m1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b8_e2m1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_b_b8_e2m1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1014,7 +1747,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_a_b8_e2m1_store(
 /** A of m16n8k32, 8 bits each, e2m1 of 4 bits in memory: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_e2m1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -1024,10 +1757,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b8_e2m1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_a_b8_e2m1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b8_e2m1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k32_a_b8_e2m1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1054,7 +1815,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k64_cd_b32_store(
 /** C and D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -1064,10 +1825,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k64_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k64_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1094,7 +1883,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k64_a_b4_store(
 /** A of m16n8k64, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_a_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -1104,10 +1893,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_a_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 64. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 64, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 64, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k64_a_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_a_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 64, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 64, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k64_a_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1130,7 +1947,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k64_b_b4_store(
 /** B of m16n8k64, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_b_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1140,10 +1957,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k64_b_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k64_b_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k64_b_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k64_b_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1166,7 +2011,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_cd_b64_store(
 /** C and D of m8n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
@@ -1176,10 +2021,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_cd_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)2)
+      ptxmma_mma_m8n8k4_cd_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_cd_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)2)
+      ptxmma_mma_m8n8k4_cd_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1200,7 +2073,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_a_b64_store(
 /** A of m8n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
@@ -1210,10 +2083,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_a_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, to += 256 * (size_t)1)
+      ptxmma_mma_m8n8k4_a_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_a_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 4, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 4, from += 256 * (size_t)1)
+      ptxmma_mma_m8n8k4_a_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1234,7 +2135,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k4_b_b64_store(
 /** B of m8n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
@@ -1244,10 +2145,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k4_b_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 4 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)1)
+      ptxmma_mma_m8n8k4_b_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k4_b_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)1)
+      ptxmma_mma_m8n8k4_b_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1274,7 +2203,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_cd_b64_store(
 /** C and D of m16n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
@@ -1284,10 +2213,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_cd_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)4)
+      ptxmma_mma_m16n8k4_cd_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_cd_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)4)
+      ptxmma_mma_m16n8k4_cd_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1310,7 +2267,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_a_b64_store(
 /** A of m16n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
@@ -1320,10 +2277,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_a_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, to += 256 * (size_t)2)
+      ptxmma_mma_m16n8k4_a_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_a_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, from += 256 * (size_t)2)
+      ptxmma_mma_m16n8k4_a_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1344,7 +2329,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k4_b_b64_store(
 /** B of m16n8k4, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 1);
@@ -1354,10 +2339,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k4_b_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 4 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)1)
+      ptxmma_mma_m16n8k4_b_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k4_b_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 4, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 4)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)1)
+      ptxmma_mma_m16n8k4_b_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1384,7 +2397,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_cd_b64_store(
 /** C and D of m16n8k8, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
@@ -1394,10 +2407,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_cd_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)4)
+      ptxmma_mma_m16n8k8_cd_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_cd_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)4)
+      ptxmma_mma_m16n8k8_cd_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1424,7 +2465,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_a_b64_store(
 /** A of m16n8k8, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
@@ -1434,10 +2475,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_a_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)4)
+      ptxmma_mma_m16n8k8_a_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_a_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)4)
+      ptxmma_mma_m16n8k8_a_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1460,7 +2529,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k8_b_b64_store(
 /** B of m16n8k8, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 2);
@@ -1470,10 +2539,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k8_b_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)2)
+      ptxmma_mma_m16n8k8_b_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k8_b_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)2)
+      ptxmma_mma_m16n8k8_b_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1500,7 +2597,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_cd_b64_store(
 /** C and D of m16n8k16, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
@@ -1510,10 +2607,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_cd_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)4)
+      ptxmma_mma_m16n8k16_cd_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_cd_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)4)
+      ptxmma_mma_m16n8k16_cd_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1548,7 +2673,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_a_b64_store(
 /** A of m16n8k16, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 8);
@@ -1558,10 +2683,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_a_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 8);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, to += 256 * (size_t)8)
+      ptxmma_mma_m16n8k16_a_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_a_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, from += 256 * (size_t)8)
+      ptxmma_mma_m16n8k16_a_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1588,7 +2741,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k16_b_b64_store(
 /** B of m16n8k16, 64 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b64_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 8 * (size_t)lane * 4);
@@ -1598,10 +2751,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k16_b_b64_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 8 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 256 * (size_t)4)
+      ptxmma_mma_m16n8k16_b_b64_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k16_b_b64_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 64, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 256 * (size_t)4)
+      ptxmma_mma_m16n8k16_b_b64_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1624,7 +2805,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k16_cd_b32_store(
 /** C and D of m8n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1634,10 +2815,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k16_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k16_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1658,7 +2867,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k16_a_b8_store(
 /** A of m8n8k16, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1668,10 +2877,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 16, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 16, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k16_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 16, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 16, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k16_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1692,7 +2929,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k16_b_b8_store(
 /** B of m8n8k16, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_b_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1702,10 +2939,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k16_b_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k16_b_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k16_b_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k16_b_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1728,7 +2993,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k32_cd_b32_store(
 /** C and D of m8n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1738,10 +3003,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k32_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k32_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1762,7 +3055,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k32_a_b4_store(
 /** A of m8n8k32, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_a_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1772,10 +3065,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_a_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 32, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k32_a_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_a_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 32, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k32_a_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1796,7 +3117,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k32_b_b4_store(
 /** B of m8n8k32, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_b_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1806,10 +3127,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k32_b_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k32_b_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k32_b_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k32_b_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1832,7 +3181,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_a_b4_store(
 /** A of m16n8k32, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1842,10 +3191,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_a_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_a_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_a_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k32_a_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1866,7 +3243,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k32_b_b4_store(
 /** B of m16n8k32, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1876,10 +3253,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k32_b_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m16n8k32_b_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k32_b_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m16n8k32_b_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1902,7 +3307,7 @@ PTXMMA_FN void ptxmma_mma_m8n8k128_cd_b32_store(
 /** C and D of m8n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1912,14 +3317,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** A of m8n8k128, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m8n8k128_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m8n8k128_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** A of m8n8k128, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k128_a_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 5) * col_stride;
@@ -1933,10 +3366,10 @@ PTXMMA_FN void ptxmma_mma_m8n8k128_a_b1_store(
   ptxmma_scatter_b1_r32(matrix, first, col_stride, ptxmma_get_b32(registers, 0));
 }
 
-/** A of m8n8k128, 1 bits each: the registers of 32 threads from memory. */
+/** A of m8n8k128, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_a_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1946,14 +3379,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_a_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
   return PTXMMA_OK;
 }
 
-/** B of m8n8k128, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 128. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 128, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 128, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k128_a_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_a_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 128, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 128, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k128_a_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** B of m8n8k128, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m8n8k128_b_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = ((lane & 3) << 5) * row_stride + (lane >> 2) * col_stride;
@@ -1967,10 +3428,10 @@ PTXMMA_FN void ptxmma_mma_m8n8k128_b_b1_store(
   ptxmma_scatter_b1_r32(matrix, first, row_stride, ptxmma_get_b32(registers, 0));
 }
 
-/** B of m8n8k128, 1 bits each: the registers of 32 threads from memory. */
+/** B of m8n8k128, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_b_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -1980,10 +3441,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m8n8k128_b_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 128 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m8n8k128_b_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m8n8k128_b_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m8n8k128_b_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -2010,7 +3499,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k128_cd_b32_store(
 /** C and D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -2020,14 +3509,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** A of m16n8k128, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k128_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k128_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** A of m16n8k128, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k128_a_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 5) * col_stride;
@@ -2043,10 +3560,10 @@ PTXMMA_FN void ptxmma_mma_m16n8k128_a_b1_store(
   ptxmma_scatter_b1_r32(matrix, first + 8 * row_stride, col_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** A of m16n8k128, 1 bits each: the registers of 32 threads from memory. */
+/** A of m16n8k128, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_a_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -2056,14 +3573,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_a_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
   return PTXMMA_OK;
 }
 
-/** B of m16n8k128, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 128. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 128, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 128, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k128_a_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_a_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 128, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 128, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k128_a_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** B of m16n8k128, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k128_b_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = ((lane & 3) << 5) * row_stride + (lane >> 2) * col_stride;
@@ -2077,10 +3622,10 @@ PTXMMA_FN void ptxmma_mma_m16n8k128_b_b1_store(
   ptxmma_scatter_b1_r32(matrix, first, row_stride, ptxmma_get_b32(registers, 0));
 }
 
-/** B of m16n8k128, 1 bits each: the registers of 32 threads from memory. */
+/** B of m16n8k128, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_b_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 1);
@@ -2090,10 +3635,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k128_b_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 1);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 128 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)1)
+      ptxmma_mma_m16n8k128_b_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k128_b_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)1)
+      ptxmma_mma_m16n8k128_b_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -2120,7 +3693,7 @@ PTXMMA_FN void ptxmma_mma_m16n8k256_cd_b32_store(
 /** C and D of m16n8k256, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -2130,14 +3703,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** A of m16n8k256, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k256_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k256_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** A of m16n8k256, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k256_a_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (lane >> 2) * row_stride + ((lane & 3) << 5) * col_stride;
@@ -2157,10 +3758,10 @@ PTXMMA_FN void ptxmma_mma_m16n8k256_a_b1_store(
   ptxmma_scatter_b1_r32(matrix, first + 8 * row_stride + 128 * col_stride, col_stride, ptxmma_get_b32(registers, 3));
 }
 
-/** A of m16n8k256, 1 bits each: the registers of 32 threads from memory. */
+/** A of m16n8k256, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_a_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -2170,14 +3771,42 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_a_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
   return PTXMMA_OK;
 }
 
-/** B of m16n8k256, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 256. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 256, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 256, to += 128 * (size_t)4)
+      ptxmma_mma_m16n8k256_a_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_a_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 256, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 256, from += 128 * (size_t)4)
+      ptxmma_mma_m16n8k256_a_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
+  return PTXMMA_OK;
+}
+
+/** B of m16n8k256, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_mma_m16n8k256_b_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = ((lane & 3) << 5) * row_stride + (lane >> 2) * col_stride;
@@ -2193,10 +3822,10 @@ PTXMMA_FN void ptxmma_mma_m16n8k256_b_b1_store(
   ptxmma_scatter_b1_r32(matrix, first + 128 * row_stride, row_stride, ptxmma_get_b32(registers, 1));
 }
 
-/** B of m16n8k256, 1 bits each: the registers of 32 threads from memory. */
+/** B of m16n8k256, 1 bit each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_b_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -2206,10 +3835,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_m16n8k256_b_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 256 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 256, 8, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 256)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_m16n8k256_b_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_m16n8k256_b_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 256, 8, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 256)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_m16n8k256_b_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 

@@ -10,7 +10,12 @@
  * so row-major and column-major tiles serve alike. Elements of fewer than 8 bits are packed, low bits
  * first. `registers` are those that the instruction takes, of any type of their size.
  * `_load_tile` and `_store_tile` do the same on the host for all threads, whose registers follow one
- * another; they return PTXMMA_ERROR_SIZE for a null pointer.
+ * another. `_load_tiles` and `_store_tiles` do so for a whole matrix of `rows` by `cols`, multiples of
+ * the tile's: the registers of its tiles follow one another row by row of tiles. They return
+ * PTXMMA_ERROR_NULL, PTXMMA_ERROR_MULTIPLE for a matrix that does not end with a tile, PTXMMA_ERROR_SIZE
+ * for no matrix and one that size_t cannot count, and PTXMMA_ERROR_ALIGNMENT where a tile of packed
+ * elements would begin within a byte. To pad, copy the matrix to a zeroed one of the next multiples:
+ * zeros add nothing to a product.
  *
  * Metadata is row-major, a byte for two chunks of 4 bits, in rows of `row_bytes` bytes. `_pack` is the
  * register of one thread for a tile, 0 for a thread that the selector does not name; `_unpack` writes
@@ -47,7 +52,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b16_store(
 /** C and D of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -57,10 +62,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -83,7 +116,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_a_b16_store(
 /** A of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -93,10 +126,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_a_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_a_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -119,7 +180,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_b_b16_store(
 /** B of m16n8k16, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -129,10 +190,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_b_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k16_b_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -155,7 +244,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b16_store(
 /** C and D of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -165,10 +254,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -195,7 +312,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_a_b16_store(
 /** A of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -205,10 +322,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_a_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_a_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -235,7 +380,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_b_b16_store(
 /** B of m16n8k32, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -245,10 +390,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_b_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_b_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -275,7 +448,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_cd_b32_store(
 /** C and D of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -285,10 +458,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -315,7 +516,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_cd_b32_store(
 /** C and D of m16n8k32, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -325,10 +526,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k32_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -355,7 +584,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k8_cd_b32_store(
 /** C and D of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -365,10 +594,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k8_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k8_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -391,7 +648,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k8_a_b32_store(
 /** A of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_a_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -401,10 +658,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_a_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 4. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k8_a_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_a_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 4, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 4, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k8_a_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -427,7 +712,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k8_b_b32_store(
 /** B of m16n8k8, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_b_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -437,10 +722,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k8_b_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 8 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k8_b_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k8_b_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 8, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 8)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k8_b_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -467,7 +780,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_a_b32_store(
 /** A of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -477,10 +790,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_a_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_a_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_a_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_a_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -507,7 +848,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k16_b_b32_store(
 /** B of m16n8k16, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -517,10 +858,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k16_b_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_b_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k16_b_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k16_b_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -547,7 +916,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b32_store(
 /** C and D of m16n8k64, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -557,10 +926,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -587,7 +984,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_a_b8_store(
 /** A of m16n8k64, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -597,10 +994,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -627,7 +1052,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_b_b8_store(
 /** B of m16n8k64, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -637,10 +1062,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_b_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_b_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -663,7 +1116,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_cd_b16_store(
 /** C and D of m16n8k64, 16 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -673,10 +1126,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_cd_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_cd_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_cd_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_cd_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -703,7 +1184,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store(
 /** B of m16n8k64, 8 bits each, e2m1 of 4 bits in memory: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -713,10 +1194,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_b_b8_e2m1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_b_b8_e2m1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -743,7 +1252,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store(
 /** A of m16n8k64, 8 bits each, e2m1 of 4 bits in memory: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -753,10 +1262,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_a_b8_e2m1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k64_a_b8_e2m1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -783,7 +1320,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k128_cd_b32_store(
 /** C and D of m16n8k128, 32 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_cd_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -793,10 +1330,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_cd_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_cd_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_cd_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_cd_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -823,7 +1388,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k128_a_b4_store(
 /** A of m16n8k128, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_a_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -833,10 +1398,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_a_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 64. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 64, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 64, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_a_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_a_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 64, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 64, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_a_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -863,7 +1456,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k128_b_b4_store(
 /** B of m16n8k128, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_b_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -873,10 +1466,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k128_b_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 128 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_b_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k128_b_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 128, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 128)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)4)
+      ptxmma_mma_sp_m16n8k128_b_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -899,7 +1520,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_a_b8_store(
 /** A of m16n8k32, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -909,10 +1530,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 16, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 16, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -935,7 +1584,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k32_b_b8_store(
 /** B of m16n8k32, 8 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -945,10 +1594,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k32_b_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 32 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_b_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k32_b_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 32, 8, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 32)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k32_b_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -971,7 +1648,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_a_b4_store(
 /** A of m16n8k64, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -981,10 +1658,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_a_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 16 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_a_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_a_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 16, 32, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 16)
+    for (size_t col = 0; col < cols; col += 32, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_a_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -1007,7 +1712,7 @@ PTXMMA_FN void ptxmma_mma_sp_m16n8k64_b_b4_store(
 /** B of m16n8k64, 4 bits each: the registers of 32 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b4_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 2);
@@ -1017,10 +1722,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 32; lane++)
     ptxmma_mma_sp_m16n8k64_b_b4_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 2);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, to += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_b_b4_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_mma_sp_m16n8k64_b_b4_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 4, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, from += 128 * (size_t)2)
+      ptxmma_mma_sp_m16n8k64_b_b4_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 

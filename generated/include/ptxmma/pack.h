@@ -24,10 +24,28 @@
 PTXMMA_HOST_FN ptxmma_status ptxmma_metadata_size(
     size_t rows, size_t chunks, size_t tile_rows, size_t tile_chunks, size_t row_bytes,
     uint32_t selector, uint32_t selectors, const void *metadata, const void *registers) {
-  if (!metadata || !registers || rows == 0 || chunks == 0) return PTXMMA_ERROR_SIZE;
-  if (rows % tile_rows != 0 || chunks % tile_chunks != 0) return PTXMMA_ERROR_SIZE;
+  if (!metadata || !registers) return PTXMMA_ERROR_NULL;
+  if (rows == 0 || chunks == 0) return PTXMMA_ERROR_SIZE;
+  if (rows % tile_rows != 0 || chunks % tile_chunks != 0) return PTXMMA_ERROR_MULTIPLE;
   if (row_bytes < chunks / 2 || row_bytes > SIZE_MAX / 2 / rows) return PTXMMA_ERROR_SIZE;
   return selector < selectors || selector == PTXMMA_ALL_SELECTORS ? PTXMMA_OK : PTXMMA_ERROR_RANGE;
+}
+
+/* Checks of the functions that move the fragments of whole matrices. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_tiles_size(
+    size_t rows, size_t cols, size_t tile_rows, size_t tile_cols, size_t row_stride,
+    size_t col_stride, uint32_t bits, const void *matrix, const void *registers) {
+  const size_t most = SIZE_MAX / 64; /* so that neither bits nor bytes of registers overflow */
+  const size_t last_row = rows - 1, last_col = cols - 1;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (rows == 0 || cols == 0 || tile_cols == 0 || rows > most / cols) return PTXMMA_ERROR_SIZE;
+  if (rows % tile_rows != 0 || cols % tile_cols != 0) return PTXMMA_ERROR_MULTIPLE;
+  if (row_stride != 0 && last_row > most / row_stride) return PTXMMA_ERROR_SIZE;
+  if (col_stride != 0 && last_col > (most - last_row * row_stride) / col_stride) return PTXMMA_ERROR_SIZE;
+  /* Each tile begins a byte. */
+  if (rows > tile_rows && tile_rows * row_stride * bits % 8 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (cols > tile_cols && tile_cols * col_stride * bits % 8 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  return PTXMMA_OK;
 }
 
 /** Register number `index` of an array of 32-bit registers of any type. */
@@ -73,13 +91,13 @@ PTXMMA_FN void ptxmma_put_b64(void *registers, size_t index, uint64_t value) {
 /** The element of 1 bits at a place. */
 PTXMMA_FN uint8_t ptxmma_read_b1(const void *matrix, size_t at) {
   const uint32_t byte = ((const uint8_t *)matrix)[at / 8];
-  return (uint8_t)((byte >> (1 * (at % 8))) & 1);
+  return (uint8_t)((byte >> (at % 8)) & 1);
 }
 
 /** Sets it. */
 PTXMMA_FN void ptxmma_write_b1(void *matrix, size_t at, uint8_t element) {
   uint8_t *byte = (uint8_t *)matrix + at / 8;
-  const uint32_t shift = 1 * (uint32_t)(at % 8);
+  const uint32_t shift = (uint32_t)(at % 8);
   *byte = (uint8_t)((*byte & ~(1u << shift)) | ((element & 1u) << shift));
 }
 
@@ -166,12 +184,12 @@ PTXMMA_FN void ptxmma_write_b64(void *matrix, size_t at, uint64_t element) {
 #endif
 }
 
-/** A register of 32 elements, each in 1 bits, from memory. */
+/** A register of 32 elements, each in 1 bit, from memory. */
 PTXMMA_FN uint32_t ptxmma_gather_b1_r32(const void *matrix, size_t at, size_t step) {
   uint32_t word = 0;
   PTXMMA_ROLL
   for (uint32_t i = 0; i < 32; i++)
-    word |= (uint32_t)ptxmma_read_b1(matrix, at + i * step) << (1 * i);
+    word |= (uint32_t)ptxmma_read_b1(matrix, at + i * step) << i;
   return word;
 }
 
@@ -180,7 +198,7 @@ PTXMMA_FN void ptxmma_scatter_b1_r32(
     void *matrix, size_t at, size_t step, uint32_t word) {
   PTXMMA_ROLL
   for (uint32_t i = 0; i < 32; i++)
-    ptxmma_write_b1(matrix, at + i * step, (uint8_t)(word >> (1 * i)));
+    ptxmma_write_b1(matrix, at + i * step, (uint8_t)(word >> i));
 }
 
 /** A register of 2 elements, each in 16 bits, from memory. */
@@ -200,7 +218,7 @@ PTXMMA_FN void ptxmma_scatter_b16_r32(
     ptxmma_write_b16(matrix, at + i * step, (uint16_t)(word >> (16 * i)));
 }
 
-/** A register of 1 element, each in 32 bits, from memory. */
+/** A register of 1 element in 32 bits, from memory. */
 PTXMMA_FN uint32_t ptxmma_gather_b32_r32(const void *matrix, size_t at, size_t step) {
   (void)step;
   return ptxmma_read_b32(matrix, at);
@@ -230,7 +248,7 @@ PTXMMA_FN void ptxmma_scatter_b4_r32(
     ptxmma_write_b4(matrix, at + i * step, (uint8_t)(word >> (4 * i)));
 }
 
-/** A register of 1 element, each in 64 bits, from memory. */
+/** A register of 1 element in 64 bits, from memory. */
 PTXMMA_FN uint64_t ptxmma_gather_b64_r64(const void *matrix, size_t at, size_t step) {
   (void)step;
   return ptxmma_read_b64(matrix, at);

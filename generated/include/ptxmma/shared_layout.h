@@ -11,10 +11,13 @@
  * TMA boxes write whose inner extent is the swizzle's width.
  *
  * Functions that check their arguments return a status; they write nothing unless it is PTXMMA_OK:
- * PTXMMA_ERROR_SIZE for a null pointer, extents that are 0 or do not fill panels and groups, a
- * buffer that is too small, or an image beyond 32-bit addresses; PTXMMA_ERROR_ALIGNMENT for an
- * address or stride that is not aligned; PTXMMA_ERROR_RANGE for all other numbers that are not
- * allowed, strides with which elements overlap, and sub-tiles that have no descriptor.
+ * PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for extents that do not fill panels and
+ * groups; PTXMMA_ERROR_SIZE for extents that are 0, a buffer that is too small, and an image that does
+ * not end below the address 262144, which is as far as a descriptor reaches: take smaller tiles;
+ * PTXMMA_ERROR_ALIGNMENT for an address or stride that is not aligned; PTXMMA_ERROR_RANGE for all
+ * other numbers that are not allowed, strides with which elements overlap, and sub-tiles that have no
+ * descriptor. To pad, copy the matrix to a zeroed one: the contiguous extent is a multiple of the
+ * elements in the swizzle's bytes, the other of the lines of a group.
  * Source: 9.7.15.5.1.2 of PTX ISA 9.1.
  */
 #ifndef PTXMMA_SHARED_LAYOUT_H
@@ -70,22 +73,16 @@ PTXMMA_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmma_type typ
 
 /** 1 if there is a canonical layout with a majorness and a swizzle mode, else 0. */
 PTXMMA_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
-  if (majorness == PTXMMA_MAJORNESS_K && swizzle == PTXMMA_SWIZZLE_NONE)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_K && swizzle == PTXMMA_SWIZZLE_32B)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_K && swizzle == PTXMMA_SWIZZLE_64B)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_K && swizzle == PTXMMA_SWIZZLE_128B)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_MN && swizzle == PTXMMA_SWIZZLE_NONE)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_MN && swizzle == PTXMMA_SWIZZLE_32B)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_MN && swizzle == PTXMMA_SWIZZLE_64B)
-    return 1;
-  if (majorness == PTXMMA_MAJORNESS_MN && swizzle == PTXMMA_SWIZZLE_128B)
-    return 1;
+  switch (swizzle) {
+    case PTXMMA_SWIZZLE_NONE:
+      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
+    case PTXMMA_SWIZZLE_32B:
+      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
+    case PTXMMA_SWIZZLE_64B:
+      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
+    case PTXMMA_SWIZZLE_128B:
+      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
+  }
   return 0;
 }
 
@@ -131,6 +128,7 @@ PTXMMA_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *layout, uint
 
 /** How an image is cut: sizes in elements and bytes, and which stride leads where. */
 typedef struct ptxmma_shared_cut {
+  uint32_t lines;   /* of a group */
   uint32_t span;    /* bytes of a line in a panel */
   uint32_t group;   /* bytes of a group of lines */
   uint32_t panels;  /* panels along the contiguous dimension */
@@ -151,9 +149,10 @@ PTXMMA_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout,
   bits = ptxmma_describe_type(layout->type)->bits;
   lines = along_k ? mode->atom_k[0] : mode->atom_mn[1];
   panel = (uint32_t)mode->bytes * 8 / bits;
-  if (inner == 0 || outer == 0 || inner % panel != 0 || outer % lines != 0) return PTXMMA_ERROR_SIZE;
-  if ((uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
+  if (inner == 0 || outer == 0 || (uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
+  if (inner % panel != 0 || outer % lines != 0) return PTXMMA_ERROR_MULTIPLE;
   if (layout->start % mode->bytes != 0) return PTXMMA_ERROR_ALIGNMENT;
+  cut->lines = lines;
   cut->span = mode->bytes;
   cut->group = lines * mode->bytes;
   cut->panels = inner / panel;
@@ -178,7 +177,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout
   group = cut.lbo_leads ? layout->sbo : layout->lbo;
   bytes = (cut.panels - 1) * panel + (cut.groups - 1) * group + cut.group;
   bytes = (bytes + cut.span - 1) / cut.span * cut.span;
-  if (layout->start + bytes > UINT32_MAX) return PTXMMA_ERROR_SIZE;
+  if (layout->start + bytes > 262144) return PTXMMA_ERROR_SIZE;
   fields = ptxmma_descriptor_decode((uint64_t)0);
   fields.base_offset = layout->base_offset;
   fields = ptxmma_descriptor_decode(ptxmma_descriptor_encode(fields));
@@ -201,7 +200,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout
 /** PTXMMA_OK if all is in order with a layout. */
 PTXMMA_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
   uint64_t bytes;
-  return layout == NULL ? PTXMMA_ERROR_SIZE : ptxmma_shared_measure(layout, &bytes);
+  return layout == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_measure(layout, &bytes);
 }
 
 /** The layout of a matrix without any padding; its base offset is 0. */
@@ -212,7 +211,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_layout_dense(
   ptxmma_shared_cut cut;
   ptxmma_status status;
   uint64_t bytes;
-  if (layout == NULL) return PTXMMA_ERROR_SIZE;
+  if (layout == NULL) return PTXMMA_ERROR_NULL;
   memset(&dense, 0, sizeof dense);
   dense.type = type;
   dense.majorness = majorness;
@@ -222,7 +221,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_layout_dense(
   dense.start = start;
   status = ptxmma_shared_cut_of(&dense, &cut);
   if (status != PTXMMA_OK) return status;
-  if ((uint64_t)cut.groups * cut.group > UINT32_MAX) return PTXMMA_ERROR_SIZE;
+  if ((uint64_t)cut.groups * cut.group > 262144) return PTXMMA_ERROR_SIZE;
   dense.lbo = cut.lbo_leads ? cut.groups * cut.group : cut.group;
   dense.sbo = cut.lbo_leads ? cut.group : cut.groups * cut.group;
   status = ptxmma_shared_measure(&dense, &bytes);
@@ -234,7 +233,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_layout_dense(
 PTXMMA_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
   uint64_t bytes;
   ptxmma_status status;
-  if (layout == NULL || size == NULL) return PTXMMA_ERROR_SIZE;
+  if (layout == NULL || size == NULL) return PTXMMA_ERROR_NULL;
   status = ptxmma_shared_measure(layout, &bytes);
   if (status == PTXMMA_OK) *size = (uint32_t)bytes;
   return status;
@@ -245,9 +244,55 @@ PTXMMA_FN ptxmma_status ptxmma_shared_address(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t *address) {
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
-  if (address == NULL) return PTXMMA_ERROR_SIZE;
+  if (address == NULL) return PTXMMA_ERROR_NULL;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   *address = ptxmma_shared_locate(layout, x, k);
+  return PTXMMA_OK;
+}
+
+/* ---- tensor maps ---------------------------------------------------------------------------- */
+
+/** The CUtensorMapSwizzle of a swizzle mode, for programs that include <cuda.h>. */
+#define PTXMMA_TENSOR_MAP_SWIZZLE(mode) \
+  ((mode) == PTXMMA_SWIZZLE_NONE ? CU_TENSOR_MAP_SWIZZLE_NONE : (mode) == PTXMMA_SWIZZLE_32B ? CU_TENSOR_MAP_SWIZZLE_32B : (mode) == PTXMMA_SWIZZLE_64B ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B)
+
+/** The boxes with which TMA writes an image, one after the other: groups first, then panels. */
+typedef struct ptxmma_tensor_map_box {
+  uint32_t inner; /**< extent of the contiguous dimension; packed elements count as bytes */
+  uint32_t outer; /**< extent of the other */
+  uint32_t boxes;
+} ptxmma_tensor_map_box;
+
+/**
+ * The largest box with which TMA writes an image.
+ *
+ * PTXMMA_ERROR_RANGE for a base offset: TMA swizzles by absolute addresses. PTXMMA_ERROR_ALIGNMENT if
+ * a box would not start at a multiple of 128 bytes.
+ */
+PTXMMA_FN ptxmma_status ptxmma_shared_tensor_map(
+    const ptxmma_shared_layout *layout, ptxmma_tensor_map_box *box) {
+  ptxmma_shared_cut cut;
+  uint32_t panel, group, together, count, bits;
+  ptxmma_status status = ptxmma_shared_layout_check(layout);
+  if (status != PTXMMA_OK) return status;
+  if (box == NULL) return PTXMMA_ERROR_NULL;
+  if (ptxmma_swizzle_address(layout->swizzle, 0, layout->base_offset) != 0) return PTXMMA_ERROR_RANGE;
+  status = ptxmma_shared_cut_of(layout, &cut);
+  if (status != PTXMMA_OK) return status;
+  panel = cut.lbo_leads ? layout->lbo : layout->sbo;
+  group = cut.lbo_leads ? layout->sbo : layout->lbo;
+  /* Groups in one box: as many as follow each other without a gap, fit, and divide them all. */
+  together = cut.groups == 1 || group != cut.group ? 1 : 256 / cut.lines;
+  if (together > cut.groups) together = cut.groups;
+  while (cut.groups % together != 0) together--;
+  count = cut.groups / together;
+  if (layout->start % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (cut.panels > 1 && panel % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (count > 1 && together * group % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  bits = ptxmma_describe_type(layout->type)->bits;
+  box->inner = cut.span * 8 / (bits < 8 ? 8 : bits);
+  box->outer = together * cut.lines;
+  box->boxes = cut.panels * count;
   return PTXMMA_OK;
 }
 
@@ -268,7 +313,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_runs_of(
   uint64_t bytes;
   uint32_t bits;
   ptxmma_status status;
-  if (layout == NULL || matrix == NULL || image == NULL) return PTXMMA_ERROR_SIZE;
+  if (layout == NULL || matrix == NULL || image == NULL) return PTXMMA_ERROR_NULL;
   status = ptxmma_shared_measure(layout, &bytes);
   if (status != PTXMMA_OK) return status;
   if (size < bytes) return PTXMMA_ERROR_SIZE;
@@ -281,12 +326,37 @@ PTXMMA_FN ptxmma_status ptxmma_shared_runs_of(
   return PTXMMA_OK;
 }
 
+/** Copies a run; the compiler sees each size, and on the device addresses that are aligned to it make it one access. */
+PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
+#ifdef __CUDA_ARCH__
+  if ((((uintptr_t)to | (uintptr_t)from) & (bytes - 1)) == 0) {
+    switch (bytes) {
+      case 16:
+        *(uint4 *)to = *(const uint4 *)from;
+        return;
+      case 2:
+        *(uint16_t *)to = *(const uint16_t *)from;
+        return;
+    }
+  }
+#endif
+  switch (bytes) {
+    case 16:
+      memcpy(to, from, 16);
+      return;
+    case 2:
+      memcpy(to, from, 2);
+      return;
+  }
+}
+
 /**
  * Writes a matrix to its image of `size` bytes or more; bytes of padding keep what they hold.
  *
  * The matrix is row-major, x rows of k elements without gaps; elements narrower than a byte lie in
  * it from the low bits up. `step` threads share the work, of which this is number `first`: 0 and 1
- * where one does it all. Nothing is synchronised.
+ * where one does it all. Nothing is synchronised. Any addresses will do; those that are multiples of
+ * 16 bytes are the fastest.
  */
 PTXMMA_FN ptxmma_status ptxmma_shared_store(
     const ptxmma_shared_layout *layout, const void *matrix, void *image, size_t size, uint32_t first,
@@ -298,7 +368,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_store(
   for (run = first; run < runs.count; run += step) {
     const uint32_t x = (uint32_t)(run / runs.per_row), k = (uint32_t)(run % runs.per_row) * runs.elements;
     const uint32_t place = ptxmma_shared_locate(layout, x, k) - layout->start;
-    memcpy((unsigned char *)image + place, (const unsigned char *)matrix + run * runs.bytes, runs.bytes);
+    ptxmma_shared_move((unsigned char *)image + place, (const unsigned char *)matrix + run * runs.bytes, runs.bytes);
   }
   return PTXMMA_OK;
 }
@@ -314,7 +384,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
   for (run = first; run < runs.count; run += step) {
     const uint32_t x = (uint32_t)(run / runs.per_row), k = (uint32_t)(run % runs.per_row) * runs.elements;
     const uint32_t place = ptxmma_shared_locate(layout, x, k) - layout->start;
-    memcpy((unsigned char *)matrix + run * runs.bytes, (const unsigned char *)image + place, runs.bytes);
+    ptxmma_shared_move((unsigned char *)matrix + run * runs.bytes, (const unsigned char *)image + place, runs.bytes);
   }
   return PTXMMA_OK;
 }
@@ -325,7 +395,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
 PTXMMA_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
   const uint64_t encoded = ptxmma_descriptor_encode(fields);
   const ptxmma_descriptor held = ptxmma_descriptor_decode(encoded);
-  if (descriptor == NULL) return PTXMMA_ERROR_SIZE;
+  if (descriptor == NULL) return PTXMMA_ERROR_NULL;
   if (fields.start_address % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (fields.leading_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (fields.stride_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
@@ -351,7 +421,8 @@ PTXMMA_FN ptxmma_status ptxmma_shared_descriptor(
   uint32_t i;
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
-  if (descriptor == NULL || x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
+  if (descriptor == NULL) return PTXMMA_ERROR_NULL;
+  if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;
   for (i = 0; i < x_extent; i++) {
@@ -370,9 +441,20 @@ PTXMMA_FN ptxmma_status ptxmma_shared_descriptor(
   return ptxmma_descriptor_checked(fields, descriptor);
 }
 
-/** The same descriptor `offset` bytes further, or back. */
+/** The fields of a descriptor; PTXMMA_ERROR_RANGE where it has bits that belong to none. */
+PTXMMA_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
+  const ptxmma_descriptor held = ptxmma_descriptor_decode(descriptor);
+  if (fields == NULL) return PTXMMA_ERROR_NULL;
+  if (ptxmma_descriptor_encode(held) != descriptor) return PTXMMA_ERROR_RANGE;
+  *fields = held;
+  return PTXMMA_OK;
+}
+
+/** The same descriptor `offset` bytes further, or back; PTXMMA_ERROR_RANGE too where it has bits that belong to no field. */
 PTXMMA_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
-  ptxmma_descriptor fields = ptxmma_descriptor_decode(descriptor);
+  ptxmma_descriptor fields;
+  const ptxmma_status status = ptxmma_descriptor_read(descriptor, &fields);
+  if (status != PTXMMA_OK) return status;
   fields.start_address += (uint32_t)offset;
   return ptxmma_descriptor_checked(fields, advanced);
 }

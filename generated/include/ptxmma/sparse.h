@@ -14,10 +14,22 @@
  * before they write: one that returns an error has written no result. Where an element or a field is
  * at fault, `place` (may be null) tells the first one, by rows and then by chunks.
  *
+ * Arguments: PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for columns that are no
+ * multiple of the chunk (check, prune) or of two chunks (compress, decompress); PTXMMA_ERROR_SIZE for
+ * a size of zero, a stride shorter than its row, and what size_t cannot count; PTXMMA_ERROR_ALIGNMENT
+ * for a row that does not end with a byte; PTXMMA_ERROR_RANGE for an element with bits above those of
+ * its type, and for a result at the address of its input with another stride. To pad, copy the rows
+ * to a zeroed matrix with the next multiple of columns: chunks of zeros fit every pattern, and rows
+ * of zeros and columns of zeros add nothing to a product.
+ *
  * The field of a chunk of 4 units names two of four units: the first that is not zero, or else the
- * third; then the second that is not zero, or else the third or the fourth. Source: PyTorch.
+ * third; then the second that is not zero, or else the third or the fourth. Source: PyTorch. By the
+ * units that are not zero, unit 0 rightmost:
+ *     0000 -> 1110, 0001 -> 1000, 0010 -> 1001, 0011 -> 0100, 0100 -> 1110, 0101 -> 1000
+ *     0110 -> 1001, 1000 -> 1110, 1001 -> 1100, 1010 -> 1101, 1100 -> 1110
  * The field of a chunk of 2 units names one of two units: the first if it is not zero, else the
- * second. Source: PyTorch.
+ * second. Source: PyTorch. By the units that are not zero, unit 0 rightmost:
+ *     00 -> 1110, 01 -> 0100, 10 -> 1110
  *
  * A float is zero whatever its sign. Magnitudes are compared as numbers; of equal ones the earlier
  * is kept.
@@ -56,9 +68,10 @@ typedef struct ptxmma_sparse_kind {
   uint32_t index_mask;     /**< bits of such a number */
   uint32_t legal;          /**< bit v: a field may be v */
   uint32_t sets;           /**< bit s: the units in set s may be other than zero */
-  uint64_t fields;         /**< bits 4 s to 4 s + 3: the field for set s */
+  uint64_t fields;         /**< bits 4 s to 4 s + 3: the field for set s, as listed above */
   uint64_t tops;           /**< the top bit of each unit of a chunk */
   uint64_t significant;    /**< the bits of a chunk that make a unit other than zero */
+  uint64_t unused;         /**< the bits of a chunk above those of its elements */
   uint64_t magnitude_mask; /**< the bits of an element without a float's sign */
   uint64_t sign;           /**< the sign of a signed integer */
   uint64_t not_finite;     /**< infinities and NaNs have this magnitude or more */
@@ -186,6 +199,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_f16(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x8000800080008000),
       /* significant */ UINT64_C(0x7fff7fff7fff7fff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7fff),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x7c00),
@@ -215,6 +229,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_bf16(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x8000800080008000),
       /* significant */ UINT64_C(0x7fff7fff7fff7fff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7fff),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x7f80),
@@ -244,6 +259,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e4m3(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0x7f7f7f7f),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7f),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x7f),
@@ -273,6 +289,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e5m2(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0x7f7f7f7f),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7f),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x7c),
@@ -302,6 +319,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_u8(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0xffffffff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0xff),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x100),
@@ -331,6 +349,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_s8(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0xffffffff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0xff),
       /* sign */ UINT64_C(0x80),
       /* not_finite */ UINT64_C(0x100),
@@ -360,6 +379,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e3m2(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0x1f1f1f1f),
+      /* unused */ UINT64_C(0xc0c0c0c0),
       /* magnitude_mask */ UINT64_C(0x1f),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x100),
@@ -389,6 +409,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m3(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0x1f1f1f1f),
+      /* unused */ UINT64_C(0xc0c0c0c0),
       /* magnitude_mask */ UINT64_C(0x1f),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x100),
@@ -418,6 +439,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m1(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x8888),
       /* significant */ UINT64_C(0x7777),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x10),
@@ -447,6 +469,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_1_2_tf32(void) {
       /* fields */ UINT64_C(0xe4e),
       /* tops */ UINT64_C(0x8000000080000000),
       /* significant */ UINT64_C(0x7fffffff7fffffff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7fffffff),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x7f800000),
@@ -476,6 +499,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_u4(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0xffffffff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0xf),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x10),
@@ -505,6 +529,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_s4(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0xffffffff),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0xf),
       /* sign */ UINT64_C(0x8),
       /* not_finite */ UINT64_C(0x10),
@@ -534,6 +559,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_e2m1(void) {
       /* fields */ UINT64_C(0xe0dce098e498e),
       /* tops */ UINT64_C(0x80808080),
       /* significant */ UINT64_C(0x77777777),
+      /* unused */ UINT64_C(0x0),
       /* magnitude_mask */ UINT64_C(0x7),
       /* sign */ UINT64_C(0x0),
       /* not_finite */ UINT64_C(0x10),
@@ -601,12 +627,6 @@ PTXMMA_HOST_FN uint64_t ptxmma_sparse_row_fits(
     const ptxmma_sparse_kind *kind, const unsigned char *row, size_t chunks) {
   const ptxmma_sparse_kind local = *kind;
   uint64_t fits = 1;
-  if (local.chunk_bytes == 1)
-    for (size_t i = 0; i < chunks; i++) {
-      uint8_t chunk;
-      memcpy(&chunk, row + 1 * i, 1);
-      fits &= ptxmma_sparse_fits(&local, ptxmma_sparse_set(&local, chunk));
-    }
   if (local.chunk_bytes == 2)
     for (size_t i = 0; i < chunks; i++) {
       uint16_t chunk;
@@ -691,7 +711,8 @@ PTXMMA_HOST_FN void ptxmma_sparse_decompress_block(
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_size(
     size_t rows, size_t cols, size_t stride, uint32_t bits, size_t multiple) {
   const size_t largest = (SIZE_MAX / 2) / (bits < 8 ? 8 : bits); /* so that no sum below overflows */
-  if (rows == 0 || cols == 0 || cols % multiple != 0 || stride < cols) return PTXMMA_ERROR_SIZE;
+  if (rows == 0 || cols == 0 || multiple == 0 || stride < cols) return PTXMMA_ERROR_SIZE;
+  if (cols % multiple != 0) return PTXMMA_ERROR_MULTIPLE;
   if (stride > largest || rows - 1 > (largest - cols) / stride) return PTXMMA_ERROR_SIZE;
   return stride * bits % 8 == 0 || rows == 1 ? PTXMMA_OK : PTXMMA_ERROR_ALIGNMENT;
 }
@@ -715,6 +736,28 @@ PTXMMA_HOST_FN uint64_t ptxmma_sparse_chunk(
   return chunk;
 }
 
+/* Whether no element of a matrix, or of its values, has bits above its type's; `bytes` is what a chunk takes. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_codes(
+    const ptxmma_sparse_kind *kind, size_t rows, size_t chunks, const void *matrix, size_t row_bytes,
+    uint32_t bytes, ptxmma_sparse_place *place) {
+  if (!kind->unused) return PTXMMA_OK;
+  for (size_t row = 0; row < rows; row++)
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+      uint64_t word = 0;
+      memcpy(&word, (const unsigned char *)matrix + row * row_bytes + chunk * bytes, bytes);
+      if (word & kind->unused)
+        return ptxmma_sparse_fault(
+            PTXMMA_ERROR_RANGE, row, chunk * kind->chunk_elements, chunk, place);
+    }
+  return PTXMMA_OK;
+}
+
+/* A result at the address of its input must have its stride, or be one row. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_in_place(
+    size_t rows, const void *matrix, size_t stride, const void *result, size_t result_stride) {
+  return matrix == result && stride != result_stride && rows > 1 ? PTXMMA_ERROR_RANGE : PTXMMA_OK;
+}
+
 /**
  * Whether each chunk of a matrix has enough zeros.
  *
@@ -724,11 +767,13 @@ PTXMMA_HOST_FN uint64_t ptxmma_sparse_chunk(
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     ptxmma_sparse_place *place) {
-  if (!kind || !matrix) return PTXMMA_ERROR_SIZE;
-  const ptxmma_status status =
+  if (!kind || !matrix) return PTXMMA_ERROR_NULL;
+  ptxmma_status status =
       ptxmma_sparse_size(rows, cols, stride, kind->element_bits, kind->chunk_elements);
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements, bytes = stride * kind->element_bits / 8;
+  status = ptxmma_sparse_codes(kind, rows, chunks, matrix, bytes, kind->chunk_bytes, place);
+  if (status != PTXMMA_OK) return status;
   for (size_t row = 0; row < rows; row++) {
     const unsigned char *line = (const unsigned char *)matrix + row * bytes;
     if (ptxmma_sparse_row_fits(kind, line, chunks)) continue;
@@ -752,14 +797,18 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
 PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     void *result, size_t result_stride, ptxmma_sparse_place *place) {
-  if (!kind || !matrix || !result) return PTXMMA_ERROR_SIZE;
+  if (!kind || !matrix || !result) return PTXMMA_ERROR_NULL;
   const uint32_t bits = kind->element_bits;
   const uint64_t element = (UINT64_C(1) << bits) - 1;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_size(rows, cols, result_stride, bits, kind->chunk_elements);
+  if (status == PTXMMA_OK)
+    status = ptxmma_sparse_in_place(rows, matrix, stride, result, result_stride);
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements, bytes = stride * bits / 8;
+  status = ptxmma_sparse_codes(kind, rows, chunks, matrix, bytes, kind->chunk_bytes, place);
+  if (status != PTXMMA_OK) return status;
   for (size_t row = 0; row < rows; row++) {
     const unsigned char *line = (const unsigned char *)matrix + row * bytes;
     for (size_t chunk = 0; chunk < chunks; chunk++) {
@@ -795,13 +844,18 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune_masked(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     const uint8_t *mask, size_t mask_stride, void *result, size_t result_stride,
     ptxmma_sparse_place *place) {
-  if (!kind || !matrix || !mask || !result) return PTXMMA_ERROR_SIZE;
+  if (!kind || !matrix || !mask || !result) return PTXMMA_ERROR_NULL;
   const uint32_t bits = kind->element_bits, each = kind->chunk_elements;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, each);
   if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, result_stride, bits, each);
   if (status == PTXMMA_OK) status = ptxmma_sparse_size(rows, cols, mask_stride, 8, each);
+  if (status == PTXMMA_OK)
+    status = ptxmma_sparse_in_place(rows, matrix, stride, result, result_stride);
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / each;
+  status = ptxmma_sparse_codes(
+      kind, rows, chunks, matrix, stride * bits / 8, kind->chunk_bytes, place);
+  if (status != PTXMMA_OK) return status;
   for (size_t row = 0; row < rows; row++)
     for (size_t chunk = 0; chunk < chunks; chunk++) {
       const uint64_t kept = ptxmma_sparse_masked(kind, mask + row * mask_stride + chunk * each);
@@ -833,7 +887,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_compressed_size(
 }
 
 /**
- * A matrix to values and metadata; none of the three overlap.
+ * A matrix to values and metadata; none of the three overlap (PTXMMA_ERROR_RANGE for two at one address).
  *
  * @param cols a multiple of two chunks, so that each row of metadata ends with a byte
  * @return PTXMMA_ERROR_NOT_SPARSE with the place of the first chunk that has too few zeros
@@ -842,7 +896,8 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_compress(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *matrix, size_t stride,
     void *values, size_t values_stride, uint8_t *metadata, size_t metadata_stride,
     ptxmma_sparse_place *place) {
-  if (!kind || !matrix || !values || !metadata) return PTXMMA_ERROR_SIZE;
+  if (!kind || !matrix || !values || !metadata) return PTXMMA_ERROR_NULL;
+  if (matrix == values || matrix == metadata || values == metadata) return PTXMMA_ERROR_RANGE;
   const uint32_t bits = kind->element_bits;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, 2 * kind->chunk_elements);
   if (status == PTXMMA_OK)
@@ -866,7 +921,7 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_compress(
 }
 
 /**
- * Values and metadata to the matrix; none of the three overlap.
+ * Values and metadata to the matrix; none of the three overlap (PTXMMA_ERROR_RANGE for two at one address).
  *
  * @param cols of the matrix: a multiple of two chunks
  * @return PTXMMA_ERROR_FIELD with the place of the first chunk whose field is illegal
@@ -875,13 +930,17 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_decompress(
     const ptxmma_sparse_kind *kind, size_t rows, size_t cols, const void *values,
     size_t values_stride, const uint8_t *metadata, size_t metadata_stride, void *matrix,
     size_t stride, ptxmma_sparse_place *place) {
-  if (!kind || !values || !metadata || !matrix) return PTXMMA_ERROR_SIZE;
+  if (!kind || !values || !metadata || !matrix) return PTXMMA_ERROR_NULL;
+  if (matrix == values || matrix == metadata || values == metadata) return PTXMMA_ERROR_RANGE;
   const uint32_t bits = kind->element_bits;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, 2 * kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_compressed_size(kind, rows, cols, values_stride, metadata_stride);
   if (status != PTXMMA_OK) return status;
   const size_t chunks = cols / kind->chunk_elements;
+  status = ptxmma_sparse_codes(
+      kind, rows, chunks, values, values_stride * bits / 8, kind->value_bytes, place);
+  if (status != PTXMMA_OK) return status;
   for (size_t row = 0; row < rows; row++)
     for (size_t chunk = 0; chunk < chunks; chunk++) {
       const uint32_t two = metadata[row * metadata_stride + chunk / 2];

@@ -12,12 +12,14 @@
 /** The outcome of a call; a function that returns anything but PTXMMA_OK has written no result. */
 typedef enum ptxmma_status {
   PTXMMA_OK = 0,
-  PTXMMA_ERROR_SIZE,       /**< a null pointer, a size of zero, not a multiple, or beyond what size_t counts */
+  PTXMMA_ERROR_SIZE,       /**< a size of zero, too small for what it must hold, or too large to be counted */
   PTXMMA_ERROR_ALIGNMENT,  /**< an address or a stride that is not aligned */
-  PTXMMA_ERROR_RANGE,      /**< a number outside its range, e.g. a selector */
+  PTXMMA_ERROR_RANGE,      /**< a number outside its range, e.g. a selector, or a code with bits above its type's */
   PTXMMA_ERROR_FIELD,      /**< a metadata field that the pattern does not allow */
   PTXMMA_ERROR_NOT_SPARSE, /**< a chunk with more units that are not zero than the pattern keeps */
-  PTXMMA_ERROR_NOT_FINITE  /**< a NaN or an infinity where magnitudes are compared */
+  PTXMMA_ERROR_NOT_FINITE, /**< a NaN or an infinity where magnitudes are compared */
+  PTXMMA_ERROR_NULL,       /**< a null pointer where there must be an address */
+  PTXMMA_ERROR_MULTIPLE    /**< a size that is no multiple of what its function names: pad with zeros */
 } ptxmma_status;
 
 /** A status in words. */
@@ -26,7 +28,7 @@ PTXMMA_FN const char *ptxmma_status_text(ptxmma_status status) {
     case PTXMMA_OK:
       return "ok";
     case PTXMMA_ERROR_SIZE:
-      return "a null pointer, or a size that is zero, not a multiple of what is needed, or too large";
+      return "a size is zero, too small for what it must hold, or too large";
     case PTXMMA_ERROR_ALIGNMENT:
       return "an address or a stride is not aligned";
     case PTXMMA_ERROR_RANGE:
@@ -37,6 +39,10 @@ PTXMMA_FN const char *ptxmma_status_text(ptxmma_status status) {
       return "a chunk has more elements that are not zero than its pattern keeps";
     case PTXMMA_ERROR_NOT_FINITE:
       return "an element is a NaN or an infinity";
+    case PTXMMA_ERROR_NULL:
+      return "a pointer is null";
+    case PTXMMA_ERROR_MULTIPLE:
+      return "a size is not a multiple of what is needed";
   }
   return "not a status";
 }

@@ -10,8 +10,14 @@
  * so row-major and column-major tiles serve alike. Elements of fewer than 8 bits are packed, low bits
  * first. `registers` are those that the instruction takes, of any type of their size.
  * `_load_tile` and `_store_tile` do the same on the host for all threads, whose registers follow one
- * another; they return PTXMMA_ERROR_SIZE for a null pointer or an n that is none.
- * Where the number of registers depends on n, so do their arguments.
+ * another. `_load_tiles` and `_store_tiles` do so for a whole matrix of `rows` by `cols`, multiples of
+ * the tile's: the registers of its tiles follow one another row by row of tiles. They return
+ * PTXMMA_ERROR_NULL, PTXMMA_ERROR_MULTIPLE for a matrix that does not end with a tile, PTXMMA_ERROR_SIZE
+ * for no matrix and one that size_t cannot count, and PTXMMA_ERROR_ALIGNMENT where a tile of packed
+ * elements would begin within a byte. To pad, copy the matrix to a zeroed one of the next multiples:
+ * zeros add nothing to a product.
+ * Where the number of registers depends on n, so do their arguments; an n that no instruction with the
+ * layout has is PTXMMA_ERROR_SIZE.
  */
 #ifndef PTXMMA_WGMMA_PACK_H
 #define PTXMMA_WGMMA_PACK_H
@@ -39,7 +45,8 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk16_d_b16_store(
 /** D of m64nNk16, 16 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_d_b16_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 4));
@@ -49,10 +56,43 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_d_b16_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 4));
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 4))
+      ptxmma_wgmma_m64nNk16_d_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 4))
+      ptxmma_wgmma_m64nNk16_d_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, n, from);
   return PTXMMA_OK;
 }
 
@@ -79,7 +119,7 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk16_a_b16_store(
 /** A of m64nNk16, 16 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_a_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_a_b16_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -89,10 +129,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_a_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_a_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_a_b16_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 16. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_a_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 16, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 16, to += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk16_a_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_a_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 16, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 16, from += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk16_a_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -117,7 +185,8 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk16_d_b32_store(
 /** D of m64nNk16, 32 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_d_b32_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 2));
@@ -127,10 +196,43 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk16_d_b32_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 2));
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk16_d_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk16_d_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk16_d_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, from);
   return PTXMMA_OK;
 }
 
@@ -155,7 +257,8 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk8_d_b32_store(
 /** D of m64nNk8, 32 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_d_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk8_d_b32_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 2));
@@ -165,10 +268,43 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_d_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_d_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk8_d_b32_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 2));
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_d_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk8_d_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_d_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk8_d_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, from);
   return PTXMMA_OK;
 }
 
@@ -195,7 +331,7 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk8_a_b32_store(
 /** A of m64nNk8, 32 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_a_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk8_a_b32_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -205,10 +341,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_a_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_a_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk8_a_b32_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 8. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_a_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, to += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk8_a_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk8_a_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 8, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 8, from += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk8_a_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -233,7 +397,8 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk32_d_b16_store(
 /** D of m64nNk32, 16 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b16_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_d_b16_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 4));
@@ -243,10 +408,43 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b16_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b16_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_d_b16_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 4));
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b16_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 16, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 4))
+      ptxmma_wgmma_m64nNk32_d_b16_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b16_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 16, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 4))
+      ptxmma_wgmma_m64nNk32_d_b16_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 2, row_stride, col_stride, n, from);
   return PTXMMA_OK;
 }
 
@@ -273,7 +471,7 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk32_a_b8_store(
 /** A of m64nNk32, 8 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_a_b8_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_a_b8_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -283,10 +481,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_a_b8_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_a_b8_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_a_b8_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 32. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_a_b8_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 32, row_stride, col_stride, 8, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 32, to += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk32_a_b8_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_a_b8_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 32, row_stride, col_stride, 8, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 32, from += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk32_a_b8_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride), row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 
@@ -311,7 +537,8 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk32_d_b32_store(
 /** D of m64nNk32, 32 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_d_b32_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 2));
@@ -321,10 +548,43 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk32_d_b32_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 2));
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk32_d_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk32_d_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk32_d_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, from);
   return PTXMMA_OK;
 }
 
@@ -349,7 +609,9 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk256_d_b32_store(
 /** D of m64nNk256, 32 bits each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_d_b32_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!((UINT64_C(0xaaaaaaaf) >> (n / 8 - 1)) & 1)) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk256_d_b32_load(
         matrix, row_stride, col_stride, n, lane, (unsigned char *)registers + 4 * (size_t)lane * (n / 2));
@@ -359,14 +621,50 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_d_b32_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_d_b32_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
-  if (!matrix || !registers || n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!((UINT64_C(0xaaaaaaaf) >> (n / 8 - 1)) & 1)) return PTXMMA_ERROR_SIZE;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk256_d_b32_store(
         matrix, row_stride, col_stride, n, lane, (const unsigned char *)registers + 4 * (size_t)lane * (n / 2));
   return PTXMMA_OK;
 }
 
-/** A of m64nNk256, 1 bits each: the registers of a thread from memory. */
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and n. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_d_b32_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, uint32_t n, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!((UINT64_C(0xaaaaaaaf) >> (n / 8 - 1)) & 1)) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, to += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk256_d_b32_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_d_b32_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, uint32_t n, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, n, row_stride, col_stride, 32, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status == PTXMMA_ERROR_NULL) return status;
+  if (n == 0 || n % 8 != 0 || n > 256) return PTXMMA_ERROR_SIZE;
+  if (!((UINT64_C(0xaaaaaaaf) >> (n / 8 - 1)) & 1)) return PTXMMA_ERROR_SIZE;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += n, from += 512 * (size_t)(n / 2))
+      ptxmma_wgmma_m64nNk256_d_b32_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) * 4, row_stride, col_stride, n, from);
+  return PTXMMA_OK;
+}
+
+/** A of m64nNk256, 1 bit each: the registers of a thread from memory. */
 PTXMMA_FN void ptxmma_wgmma_m64nNk256_a_b1_load(
     const void *matrix, size_t row_stride, size_t col_stride, uint32_t lane, void *registers) {
   const size_t first = (((lane >> 5) << 4) | ((lane >> 2) & 7)) * row_stride + ((lane & 3) << 5) * col_stride;
@@ -386,10 +684,10 @@ PTXMMA_FN void ptxmma_wgmma_m64nNk256_a_b1_store(
   ptxmma_scatter_b1_r32(matrix, first + 8 * row_stride + 128 * col_stride, col_stride, ptxmma_get_b32(registers, 3));
 }
 
-/** A of m64nNk256, 1 bits each: the registers of 128 threads from memory. */
+/** A of m64nNk256, 1 bit each: the registers of 128 threads from memory. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_a_b1_load_tile(
     const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk256_a_b1_load(
         matrix, row_stride, col_stride, lane, (unsigned char *)registers + 4 * (size_t)lane * 4);
@@ -399,10 +697,38 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_a_b1_load_tile(
 /** And back. */
 PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_a_b1_store_tile(
     void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
-  if (!matrix || !registers) return PTXMMA_ERROR_SIZE;
+  if (!matrix || !registers) return PTXMMA_ERROR_NULL;
   for (uint32_t lane = 0; lane < 128; lane++)
     ptxmma_wgmma_m64nNk256_a_b1_store(
         matrix, row_stride, col_stride, lane, (const unsigned char *)registers + 4 * (size_t)lane * 4);
+  return PTXMMA_OK;
+}
+
+/** The registers of all tiles of a matrix of `rows` by `cols`, multiples of 64 and 256. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_a_b1_load_tiles(
+    size_t rows, size_t cols, const void *matrix, size_t row_stride, size_t col_stride, void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 256, row_stride, col_stride, 1, matrix, registers);
+  unsigned char *to = (unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 256, to += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk256_a_b1_load_tile(
+          (const unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, to);
+  return PTXMMA_OK;
+}
+
+/** And back. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_wgmma_m64nNk256_a_b1_store_tiles(
+    size_t rows, size_t cols, void *matrix, size_t row_stride, size_t col_stride, const void *registers) {
+  const ptxmma_status status = ptxmma_tiles_size(
+      rows, cols, 64, 256, row_stride, col_stride, 1, matrix, registers);
+  const unsigned char *from = (const unsigned char *)registers;
+  if (status != PTXMMA_OK) return status;
+  for (size_t row = 0; row < rows; row += 64)
+    for (size_t col = 0; col < cols; col += 256, from += 512 * (size_t)4)
+      ptxmma_wgmma_m64nNk256_a_b1_store_tile(
+          (unsigned char *)matrix + (row * row_stride + col * col_stride) / 8, row_stride, col_stride, from);
   return PTXMMA_OK;
 }
 

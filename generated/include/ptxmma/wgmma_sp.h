@@ -36,21 +36,15 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_legal(uint32_t mask, uint32_t field) {
  * 2:4 sparsity of f16, bf16, e4m3, e5m2, u8, s8. Of four neighbouring elements of a row, two are
  * kept; each has a 2-bit index.
  * Legal fields: 0b0001 0b0010 0b0011 0b0100 0b0110 0b0111 0b1000 0b1001 0b1011 0b1100 0b1101
- * 0b1110. With ordered metadata: 0b0100 0b1000 0b1001 0b1100 0b1101 0b1110.
+ * 0b1110.
  * Source: 9.7.14.6.1.
  */
 #define PTXMMA_WGMMA_SP_2_4_F16_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_F16_LEGAL_ORDERED 0x7310u
 #define PTXMMA_WGMMA_SP_2_4_BF16_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_BF16_LEGAL_ORDERED 0x7310u
 #define PTXMMA_WGMMA_SP_2_4_E4M3_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_E4M3_LEGAL_ORDERED 0x7310u
 #define PTXMMA_WGMMA_SP_2_4_E5M2_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_E5M2_LEGAL_ORDERED 0x7310u
 #define PTXMMA_WGMMA_SP_2_4_U8_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_U8_LEGAL_ORDERED 0x7310u
 #define PTXMMA_WGMMA_SP_2_4_S8_LEGAL 0x7bdeu
-#define PTXMMA_WGMMA_SP_2_4_S8_LEGAL_ORDERED 0x7310u
 
 /**
  * 1:2 sparsity of tf32. Of two neighbouring elements of a row, one is kept; 0b0100 says the first,
@@ -59,7 +53,6 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_legal(uint32_t mask, uint32_t field) {
  * Source: 9.7.14.6.1.
  */
 #define PTXMMA_WGMMA_SP_1_2_TF32_LEGAL 0x4010u
-#define PTXMMA_WGMMA_SP_1_2_TF32_LEGAL_ORDERED 0x4010u
 
 /* ---- m64nNk16 ------------------------------------------------------------------------------- */
 

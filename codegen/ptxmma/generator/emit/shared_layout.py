@@ -32,8 +32,32 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     ]
     types = {majorness: _types(spec, memory, majorness) for majorness in dict.fromkeys(case.majorness for case in cases)}
     complete = {majorness: sum(case.majorness == majorness for case in cases) == len(memory.swizzles) for majorness in types}
-    text = render("c/shared_layout.h.jinja", c=c_text, spec=spec, memory=memory, cases=cases, types=types, complete=complete)
+    text = render(
+        "c/shared_layout.h.jinja",
+        c=c_text,
+        spec=spec,
+        memory=memory,
+        cases=cases,
+        types=types,
+        complete=complete,
+        reach=_reach(memory),
+        pieces=_pieces(spec, memory, types),
+        device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
+    )
     yield Output("generated/include/ptxmma/shared_layout.h", banner("//", catalog, ["spec/shared_memory.yaml"]) + text)
+
+
+def _reach(memory: SharedMemory) -> int:
+    """The first address that a descriptor cannot hold."""
+    field = next(field for field in memory.descriptor if field.name == "start_address")
+    return 1 << field.width + field.shift
+
+
+def _pieces(spec: Spec, memory: SharedMemory, types: dict[str, list[str]]) -> list[int]:
+    """Bytes that are copied at once, the largest first: what K-major lines keep together, and single elements of others."""
+    bits = {entry.name: entry.bits for entry in spec.types.elements}
+    single = {bits[name] // 8 for majorness, names in types.items() if majorness != "K" for name in names}
+    return sorted({memory.alignment, *single}, reverse=True)
 
 
 def _types(spec: Spec, memory: SharedMemory, majorness: str) -> list[str]:

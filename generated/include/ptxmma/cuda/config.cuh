@@ -17,6 +17,15 @@
 #define PTXMMA_FUNCTION __device__ __forceinline__ void
 #endif
 
+// Member functions: PTXMMA_FN need not say `static`.
+#ifndef PTXMMA_MEMBER
+#if defined(__CUDACC__)
+#define PTXMMA_MEMBER static inline __host__ __device__
+#else
+#define PTXMMA_MEMBER static inline
+#endif
+#endif
+
 // The toolkit: 1208 for CUDA 12.8.  A compiler that does not tell is taken to be new enough.
 #if defined(__CUDACC_VER_MAJOR__)
 #define PTXMMA_TOOLKIT (100 * __CUDACC_VER_MAJOR__ + __CUDACC_VER_MINOR__)
@@ -541,9 +550,9 @@ __device__ __forceinline__ void fence_accumulator(Register (&registers)[Count]) 
 
 // The typed front: a template for each instruction, specialised for all its shapes, types and qualifiers, e.g.
 // mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row>.  Members of a specialisation:
-//   call<immediates…>(operands…)   calls the function of the variant;
+//   call<immediates...>(operands...)   calls the function of the variant;
 //   and by the names of its operands, what a thread holds of each (fragment, word) and which elements those are.
-template <int M, int N, int K>
+template <int, int, int>  // m, n, k
 struct shape;
 struct f16;
 struct bf16;
@@ -605,7 +614,7 @@ struct wgmma_sp {
   static_assert(detail::never<Parts...>::value, "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included");
 };
 
-// A thread's part of a matrix.  `type` is what functions take; row, col … come from its layout.
+// A thread's part of a matrix.  `type` is what functions take; row, col ... come from its layout.
 template <class Element, class Register, int Registers, int Elements, class Layout>
 struct fragment : Layout {
   using element = Element;
@@ -648,6 +657,6 @@ struct word : Layout {
 // A function of a layout, from the C header of its family.
 #define PTXMMA_FORWARD(layout, function)                           \
   template <class... Index>                                        \
-  PTXMMA_FN uint32_t function(Index... index) {             \
+  PTXMMA_MEMBER uint32_t function(Index... index) {                \
     return ptxmma_##layout##_##function(index...);                 \
   }

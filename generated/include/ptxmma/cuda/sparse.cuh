@@ -9,9 +9,17 @@
 //   compress<kind_2_4_f16, mma_sp_m16n8k16_metadata_b16>(rows, cols, matrix, stride, values, values_stride, registers, fault, stream);
 //
 // Sizes: cols is a multiple of what 16 bytes hold; with metadata in registers, rows and cols are multiples of the instruction's m and k.
-// Addresses and strides (in elements; of metadata in bytes) are multiples of 16 bytes, those of row-major metadata of the bytes of
-// metadata that 16 bytes of the matrix have (1, 2 or 4).  The result is cudaErrorInvalidValue or cudaErrorMisalignedAddress where that
-// does not hold, and nothing is launched; else what the launch gave.
+// Neither is 0: an empty matrix is refused.  There are at most 2^31 - 1 vectors of 16 bytes in a row and 2^31 - 1 blocks: rows times
+// the vectors of a row over 1024, rounded up; or tiles of rows times the registers' words of one over what 256 threads hold.
+//
+// Addresses and strides (in elements; of metadata in bytes) are aligned to what is loaded and stored at once: the matrix to 16 bytes,
+// values to 8 (to 16 where metadata goes to registers that describe 32 neighbouring bytes), row-major metadata to the bytes of metadata
+// that 16 bytes of the matrix have (1, 2 or 4), registers to 4, `fault` to 8.  The stride of a single row does not matter.
+// Matrix, values, metadata and fault must not overlap; that is not checked.  Elements have no bits above those of their type; that is
+// not checked either: <ptxmma/sparse.h> does.
+//
+// The result is cudaErrorInvalidValue or cudaErrorMisalignedAddress where a size or an address is wrong, and nothing is launched; else
+// what this launch gave.  Errors of earlier calls are neither returned nor cleared, unless they have broken the context.
 //
 // `fault` is one word on the device, or null.  It becomes no_fault, or, where chunks have too few zeros, the number of the first of them:
 // row * (chunks of a row) + chunk.  Then values and metadata of such chunks have no meaning; all others hold.
@@ -25,6 +33,11 @@
 #include "../wgmma_sp.h"
 #include "../sparse.h"
 
+// Member functions: PTXMMA_FN need not say `static`.
+#ifndef PTXMMA_MEMBER
+#define PTXMMA_MEMBER static inline __host__ __device__
+#endif
+
 namespace ptxmma {
 namespace sparse {
 
@@ -36,79 +49,79 @@ static constexpr fault_word no_fault = ~0ull;
 // 2:4 sparsity of f16.
 struct kind_2_4_f16 {
   static constexpr int element_bits = 16, chunk_elements = 4, chunk_bytes = 8, value_bytes = 4, register_bits = 16;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_f16(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_f16(); }
 };
 
 // 2:4 sparsity of bf16.
 struct kind_2_4_bf16 {
   static constexpr int element_bits = 16, chunk_elements = 4, chunk_bytes = 8, value_bytes = 4, register_bits = 16;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_bf16(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_bf16(); }
 };
 
 // 2:4 sparsity of e4m3.
 struct kind_2_4_e4m3 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e4m3(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e4m3(); }
 };
 
 // 2:4 sparsity of e5m2.
 struct kind_2_4_e5m2 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e5m2(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e5m2(); }
 };
 
 // 2:4 sparsity of u8.
 struct kind_2_4_u8 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_u8(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_u8(); }
 };
 
 // 2:4 sparsity of s8.
 struct kind_2_4_s8 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_s8(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_s8(); }
 };
 
 // 2:4 sparsity of e3m2.
 struct kind_2_4_e3m2 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e3m2(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e3m2(); }
 };
 
 // 2:4 sparsity of e2m3.
 struct kind_2_4_e2m3 {
   static constexpr int element_bits = 8, chunk_elements = 4, chunk_bytes = 4, value_bytes = 2, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e2m3(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e2m3(); }
 };
 
 // 2:4 sparsity of e2m1.
 struct kind_2_4_e2m1 {
   static constexpr int element_bits = 4, chunk_elements = 4, chunk_bytes = 2, value_bytes = 1, register_bits = 8;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e2m1(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_2_4_e2m1(); }
 };
 
 // 1:2 sparsity of tf32.
 struct kind_1_2_tf32 {
   static constexpr int element_bits = 32, chunk_elements = 2, chunk_bytes = 8, value_bytes = 4, register_bits = 32;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_1_2_tf32(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_1_2_tf32(); }
 };
 
 // 4:8 sparsity of u4.
 struct kind_4_8_u4 {
   static constexpr int element_bits = 4, chunk_elements = 8, chunk_bytes = 4, value_bytes = 2, register_bits = 4;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_u4(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_u4(); }
 };
 
 // 4:8 sparsity of s4.
 struct kind_4_8_s4 {
   static constexpr int element_bits = 4, chunk_elements = 8, chunk_bytes = 4, value_bytes = 2, register_bits = 4;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_s4(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_s4(); }
 };
 
 // 4:8 sparsity of e2m1.
 struct kind_4_8_e2m1 {
   static constexpr int element_bits = 4, chunk_elements = 8, chunk_bytes = 4, value_bytes = 2, register_bits = 4;
-  PTXMMA_FN ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_e2m1(); }
+  PTXMMA_MEMBER ptxmma_sparse_kind kind() { return ptxmma_sparse_4_8_e2m1(); }
 };
 
 // ---- metadata in registers --------------------------------------------------------------------------------------------------
@@ -119,89 +132,89 @@ struct kind_4_8_e2m1 {
 struct mma_sp_m16n8k16_metadata_b16 {
   static constexpr int bits = 16, rows = 16, chunks = 4, chunk_elements = 4, selectors = 4, threads = 32, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k32_metadata_b16 {
   static constexpr int bits = 16, rows = 16, chunks = 8, chunk_elements = 4, selectors = 2, threads = 32, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k8_metadata_b32 {
   static constexpr int bits = 32, rows = 16, chunks = 4, chunk_elements = 2, selectors = 4, threads = 32, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k16_metadata_b32 {
   static constexpr int bits = 32, rows = 16, chunks = 8, chunk_elements = 2, selectors = 2, threads = 32, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k64_metadata_b8 {
   static constexpr int bits = 8, rows = 16, chunks = 16, chunk_elements = 4, selectors = 1, threads = 32, run = 8;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k128_metadata_b4 {
   static constexpr int bits = 4, rows = 16, chunks = 16, chunk_elements = 8, selectors = 1, threads = 32, run = 8;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k32_metadata_b8 {
   static constexpr int bits = 8, rows = 16, chunks = 8, chunk_elements = 4, selectors = 2, threads = 32, run = 8;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_selector(lane, bit); }
 };
 
 struct mma_sp_m16n8k64_metadata_b4 {
   static constexpr int bits = 4, rows = 16, chunks = 8, chunk_elements = 8, selectors = 2, threads = 32, run = 8;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_selector(lane, bit); }
 };
 
 struct wgmma_sp_m64nNk32_metadata_b16 {
   static constexpr int bits = 16, rows = 64, chunks = 8, chunk_elements = 4, selectors = 2, threads = 128, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(lane, bit); }
 };
 
 struct wgmma_sp_m64nNk16_metadata_b32 {
   static constexpr int bits = 32, rows = 64, chunks = 8, chunk_elements = 2, selectors = 2, threads = 128, run = 4;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(lane, bit); }
 };
 
 struct wgmma_sp_m64nNk64_metadata_b8 {
   static constexpr int bits = 8, rows = 64, chunks = 16, chunk_elements = 4, selectors = 1, threads = 128, run = 8;
   static constexpr uint32_t padding = 0xeeeeeeee;
-  PTXMMA_FN uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(lane, bit); }
-  PTXMMA_FN uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(lane, bit); }
-  PTXMMA_FN uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(lane, bit); }
 };
 
 // ---- device -----------------------------------------------------------------------------------------------------------------
@@ -317,17 +330,20 @@ __global__ void __launch_bounds__(Threads) compress_registers(
 
 // ---- host -------------------------------------------------------------------------------------------------------------------
 
-// What both functions ask of matrix and values.
+// What both functions ask of matrix and values, which are stored `store` bytes at once.
 template <class Kind>
 cudaError_t check_arguments(
+    size_t store,
     size_t rows, size_t cols, const void* matrix, size_t stride, const void* values, size_t values_stride, const void* metadata) {
   const size_t kept = cols / Kind::chunk_elements * (8 * Kind::value_bytes / Kind::element_bits);
   constexpr uint32_t bits = Kind::element_bits, multiple = 8 * 16 / bits;
   if (matrix == nullptr || values == nullptr || metadata == nullptr) return cudaErrorInvalidValue;
-  if (ptxmma_sparse_size(rows, cols, stride, bits, multiple) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
-  if (ptxmma_sparse_size(rows, kept, values_stride, bits, 1) == PTXMMA_ERROR_SIZE) return cudaErrorInvalidValue;
-  const bool even = rows == 1 || (stride % multiple == 0 && values_stride % multiple == 0);
-  const bool starts = ((uintptr_t)matrix | (uintptr_t)values) % 16 == 0;
+  const ptxmma_status from = ptxmma_sparse_size(rows, cols, stride, bits, multiple);
+  const ptxmma_status to = ptxmma_sparse_size(rows, kept, values_stride, bits, 1);
+  if (from != PTXMMA_OK && from != PTXMMA_ERROR_ALIGNMENT) return cudaErrorInvalidValue;
+  if (to != PTXMMA_OK && to != PTXMMA_ERROR_ALIGNMENT) return cudaErrorInvalidValue;
+  const bool even = rows == 1 || (stride % multiple == 0 && values_stride * bits % (8 * store) == 0);
+  const bool starts = (uintptr_t)matrix % 16 == 0 && (uintptr_t)values % store == 0;
   return even && starts ? cudaSuccess : cudaErrorMisalignedAddress;
 }
 
@@ -335,6 +351,20 @@ cudaError_t check_arguments(
 inline cudaError_t clear_fault(fault_word* fault, cudaStream_t stream) {
   if ((uintptr_t)fault % sizeof *fault != 0) return cudaErrorMisalignedAddress;
   return fault == nullptr ? cudaSuccess : cudaMemsetAsync(fault, 0xff, sizeof *fault, stream);
+}
+
+// The type of a parameter, which arguments follow.
+template <class Type>
+struct parameter {
+  typedef Type type;
+};
+
+// Launches a kernel; unlike cudaGetLastError(), the result is that of this launch.
+template <class... Parameters>
+cudaError_t launch(
+    void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, cudaStream_t stream, typename parameter<Parameters>::type... arguments) {
+  void* held[] = {&arguments...};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), held, 0, stream);
 }
 
 // The number of blocks for `rows` rows of `parts` parts, 0 if there are too many.
@@ -361,19 +391,20 @@ cudaError_t compress(
     size_t rows, size_t cols, const void* matrix, size_t stride, void* values, size_t values_stride, uint8_t* metadata,
     size_t metadata_stride, fault_word* fault, cudaStream_t stream = nullptr) {
   constexpr int threads = 256, each = 4, field_bytes = 16 / Kind::chunk_bytes / 2;
-  const cudaError_t status = check_arguments<Kind>(rows, cols, matrix, stride, values, values_stride, metadata);
+  const cudaError_t status = check_arguments<Kind>(8, rows, cols, matrix, stride, values, values_stride, metadata);
   if (status != cudaSuccess) return status;
   if (ptxmma_sparse_size(rows, cols / Kind::chunk_elements / 2, metadata_stride, 8, 1) != PTXMMA_OK) return cudaErrorInvalidValue;
-  if ((uintptr_t)metadata % field_bytes != 0 || metadata_stride % field_bytes != 0) return cudaErrorMisalignedAddress;
+  if ((uintptr_t)metadata % field_bytes != 0) return cudaErrorMisalignedAddress;
+  if (rows > 1 && metadata_stride % field_bytes != 0) return cudaErrorMisalignedAddress;
   const size_t vectors = cols * Kind::element_bits / (8 * 16), parts = (vectors + threads * each - 1) / (threads * each);
   const uint32_t blocks = vectors <= 0x7fffffff ? block_count(rows, parts) : 0;
   if (blocks == 0) return cudaErrorInvalidValue;
   const cudaError_t cleared = clear_fault(fault, stream);
   if (cleared != cudaSuccess) return cleared;
-  compress_rows<Kind, typename fields_of<field_bytes>::type, threads, each><<<blocks, threads, 0, stream>>>(
-      (uint32_t)parts, (uint32_t)vectors, static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8,
+  return launch(
+      compress_rows<Kind, typename fields_of<field_bytes>::type, threads, each>, blocks, threads, stream, (uint32_t)parts,
+      (uint32_t)vectors, static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8,
       static_cast<unsigned char*>(values), values_stride * Kind::element_bits / 8, metadata, metadata_stride, fault);
-  return cudaGetLastError();
 }
 
 // The number of registers, 32 bits each, that the metadata of a matrix takes.
@@ -384,7 +415,7 @@ size_t registers_for(size_t rows, size_t cols) {
 }
 
 // Metadata in registers: by tiles of rows, then words, then threads.  Tile t along K is described by word t / selectors with selector
-// t % selectors, as ptxmma_…_pack_tiles with PTXMMA_ALL_SELECTORS lays them out, padding included; a warp loads the word of each of its threads at once.
+// t % selectors, as ptxmma_..._pack_tiles with PTXMMA_ALL_SELECTORS lays them out, padding included; a warp loads the word of each of its threads at once.
 template <class Kind, class Layout>
 cudaError_t compress(
     size_t rows, size_t cols, const void* matrix, size_t stride, void* values, size_t values_stride, uint32_t* registers,
@@ -393,7 +424,8 @@ cudaError_t compress(
                 "ptxmma: this metadata belongs to elements of another width or pattern");
   static_assert(Layout::run * Kind::chunk_bytes % 16 == 0, "ptxmma: a run of chunks is shorter than a vector");
   constexpr int threads = 256;
-  const cudaError_t status = check_arguments<Kind>(rows, cols, matrix, stride, values, values_stride, registers);
+  constexpr size_t store = Layout::run * Kind::chunk_bytes == 32 ? 16 : 8;
+  const cudaError_t status = check_arguments<Kind>(store, rows, cols, matrix, stride, values, values_stride, registers);
   if (status != cudaSuccess) return status;
   const size_t chunks = cols / Kind::chunk_elements, tiles = chunks / Layout::chunks;
   if (rows % Layout::rows != 0 || chunks % Layout::chunks != 0 || tiles > 0x7fffffff / Layout::selectors) return cudaErrorInvalidValue;
@@ -404,10 +436,10 @@ cudaError_t compress(
   if (blocks == 0) return cudaErrorInvalidValue;
   const cudaError_t cleared = clear_fault(fault, stream);
   if (cleared != cudaSuccess) return cleared;
-  compress_registers<Kind, Layout, threads><<<blocks, threads, 0, stream>>>(
-      (uint32_t)parts, (uint32_t)words, (uint32_t)tiles, static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8,
-      static_cast<unsigned char*>(values), values_stride * Kind::element_bits / 8, registers, fault);
-  return cudaGetLastError();
+  return launch(
+      compress_registers<Kind, Layout, threads>, blocks, threads, stream, (uint32_t)parts, (uint32_t)words, (uint32_t)tiles,
+      static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8, static_cast<unsigned char*>(values),
+      values_stride * Kind::element_bits / 8, registers, fault);
 }
 
 }  // namespace sparse

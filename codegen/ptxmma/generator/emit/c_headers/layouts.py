@@ -11,7 +11,7 @@ from ptxmma import formula, layouts
 from ptxmma.bitmap import BitMap
 from ptxmma.generator.emit import c_text, expressions
 from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import Cases, Granularity, Layout
+from ptxmma.model import Cases, Granularity, Layout, matches
 from ptxmma.operands import Operand
 
 #: A mask of legal field values is one 32-bit word.
@@ -86,9 +86,15 @@ class Family:
         self.name = name
         self._spec = catalog.database.spec
         self._uses: dict[str, list[_Use]] = {}
+        #: Whether some of its variants demand ascending indices, where others do not.
+        self._ordered = False
         seen: set[int] = set()
         for instruction in catalog.all():
             variant = instruction.variant
+            if instruction.family == name:
+                self._ordered |= any(
+                    entry.ordered_when and matches(entry.ordered_when, variant.facts) for entry in self._spec.granularities
+                )
             # Values of n share their layouts; the largest stands for all.
             if instruction.family != name or (variant.shape and variant.facts["n"] != max(variant.shape.each_n())):
                 continue
@@ -125,9 +131,10 @@ class Family:
             for name in types:
                 stem = f"PTXMMA_{c_text.macro(self.name)}_{c_text.macro(entry.name)}_{c_text.macro(name)}"
                 macros.append(Macro(f"{stem}_LEGAL", _mask(entry.legal)))
-                macros.append(Macro(f"{stem}_LEGAL_ORDERED", _mask(entry.ordered or entry.legal)))
+                if self._ordered:
+                    macros.append(Macro(f"{stem}_LEGAL_ORDERED", _mask(entry.ordered or entry.legal)))
         values = f"Legal fields: {' '.join(entry.legal)}."
-        if entry.ordered:
+        if entry.ordered and self._ordered:
             values += f" With ordered metadata: {' '.join(entry.ordered)}."
         comment = [
             *c_text.paragraph(f"{entry.name} sparsity of {', '.join(types)}. {entry.text}"),

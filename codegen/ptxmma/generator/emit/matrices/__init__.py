@@ -32,16 +32,25 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
     kinds = sparse.kinds(spec, pairs.values())
     if kinds:
-        most_units = max(int(kind.constants["units"]) for kind in kinds)
-        yield file("sparse.h", "c/sparse.h", "spec/sparsity.yaml", kinds=kinds, most_units=most_units)
+        chunk_sizes = sorted({kind.chunk_bytes for kind in kinds})
+        yield file(
+            "sparse.h",
+            "c/sparse.h",
+            "spec/sparsity.yaml",
+            kinds=kinds,
+            most_units=max(int(kind.constants["units"]) for kind in kinds),
+            chunk_sizes=chunk_sizes,
+            sizes=sorted({*chunk_sizes, *(kind.value_bytes for kind in kinds)}),
+        )
         yield file("cuda/sparse.cuh", "cuda/sparse.cuh", "spec/sparsity.yaml", **_cuda(operands, kinds, metadata))
 
     elements = sorted({packing.element(operand) for operand in operands if _is_fragment(operand)})
     memory, words = sorted({one.memory for one in elements}), sorted({one.register for one in elements} | {32})
     yield file("pack.h", "c/pack.h", "spec/types.yaml", elements=elements, memory=memory, words=words)
+    widths = _widths(catalog)
     for name in dict.fromkeys(entry.family for entry in spec.instructions):
         own = [operand for operand in operands if operand.layout is not None and operand.layout.family == name]
-        fragments = packing.fragments(spec, filter(_is_fragment, own))
+        fragments = packing.fragments(spec, filter(_is_fragment, own), widths)
         if fragments:
             stem = c_text.identifier(name)
             yield file(
@@ -90,6 +99,18 @@ def _cuda(operands: list[Operand], kinds: list[sparse.Kind], metadata: dict[str,
 
 def _is_fragment(operand: Operand) -> bool:
     return operand.layout is not None and operand.layout.kind == "fragment"
+
+
+def _widths(catalog: Catalog) -> dict[str, set[int]]:
+    """For each layout the n of the instructions that have it."""
+    found: dict[str, set[int]] = {}
+    for instruction in catalog.all():
+        if instruction.shape is not None:
+            for form in instruction.forms:
+                for operand in form.operands:
+                    if operand.layout is not None:
+                        found.setdefault(operand.layout.name, set()).add(instruction.shape[1])
+    return found
 
 
 def _operands(catalog: Catalog) -> list[Operand]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ptxmma import formula
@@ -62,7 +62,9 @@ class Fragment(NamedTuple):
         places: of each register's first element; empty where their number depends on n.
         registers: of a thread: a number, or an expression over n.
         place: of register r, where their number depends on n.
+        rows, cols: of a tile; columns where n says nothing else.
         n_step, n_last: n is a multiple of the one and at most the other.
+        legal_n: bit b: n may be ``(b + 1) * n_step``; empty where every multiple is.
     """
 
     stem: str
@@ -75,8 +77,11 @@ class Fragment(NamedTuple):
     places: list[str]
     registers: str
     place: str
+    rows: int
+    cols: int
     n_step: int
     n_last: int
+    legal_n: str
 
     @property
     def follows_n(self) -> bool:
@@ -124,8 +129,8 @@ def element(operand: Operand) -> Element:
     return Element(name, memory, held, operand.shift, held * operand.elements // operand.registers)
 
 
-def fragments(spec: Spec, operands: Iterable[Operand]) -> list[Fragment]:
-    """The fragments of some operands, each once."""
+def fragments(spec: Spec, operands: Iterable[Operand], widths: Mapping[str, Collection[int]]) -> list[Fragment]:
+    """The fragments of some operands, each once; ``widths`` has for each layout the n of its instructions."""
     found: dict[str, Fragment] = {}
     for operand in operands:
         layout, held = operand.layout, element(operand)
@@ -134,11 +139,11 @@ def fragments(spec: Spec, operands: Iterable[Operand]) -> list[Fragment]:
         if held.name != f"b{held.held}":
             stem = f"{stem}_{c_text.identifier(str(operand.element_type))}"
         if stem not in found:
-            found[stem] = _fragment(spec, stem, layout, operand, held)
+            found[stem] = _fragment(spec, stem, layout, operand, held, widths[layout.name])
     return list(found.values())
 
 
-def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Element) -> Fragment:
+def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Element, widths: Collection[int]) -> Fragment:
     dimensions = sorted(layout.map.outputs, key=("computation", "row", "col").index)
     slot = held.elements.bit_length() - 1
     registers = operand.registers
@@ -153,7 +158,7 @@ def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Ele
     cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
     if follows_n and (top.name != "i" or "n" in formula.names(formula.parse(entry.rows))):
         raise ValueError(f"{layout.name}: the registers of the last columns are not the last registers")
-    text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {held.held} bits each"
+    text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {held.held} bit{'s' if held.held > 1 else ''} each"
     if held.memory != held.held:
         text += f", {operand.element_type} of {held.memory} bits in memory"
     return Fragment(
@@ -167,9 +172,25 @@ def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Ele
         places=places,
         registers=_ratio(registers, cols) if follows_n else str(registers),
         place=_sum("first", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "i", "r", slot))]),
+        rows=operand.rows,
+        cols=operand.cols,
         n_step=1 << top.target,
         n_last=cols,
+        legal_n=_legal_n(layout, widths, 1 << top.target, cols) if follows_n else "",
     )
+
+
+def _legal_n(layout: Layout, widths: Collection[int], step: int, last: int) -> str:
+    """Which multiples of the step are an n, as bits; empty where all of them are.
+
+    Raises:
+        ValueError: more multiples than a word has bits.
+    """
+    if set(widths) == set(range(step, last + 1, step)):
+        return ""
+    if last // step > 64:
+        raise ValueError(f"{layout.name}: n has more than 64 values")
+    return f"UINT64_C({sum(1 << n // step - 1 for n in widths):#x})"
 
 
 def _ratio(registers: int, n: int) -> str:

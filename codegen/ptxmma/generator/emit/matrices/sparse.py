@@ -81,6 +81,7 @@ def _kind(spec: Spec, pattern: Granularity, element: ElementType) -> Kind:
         "fields": _long(sum(field << _FIELD_BITS * units for units, field in fields.items())),
         "tops": _long(ones << unit_bits - 1),
         "significant": _long(ones * elements * _significant(element)),
+        "unused": _long(sum(((1 << width) - (1 << element.bits)) << width * place for place in range(pattern.chunk))),
         "magnitude_mask": _long(_significant(element)),
         "sign": _long(1 << element.bits - 1 if element.form == "signed" else 0),
         "not_finite": _long(limit if limit is not None else 1 << width),

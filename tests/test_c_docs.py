@@ -1,0 +1,92 @@
+"""The C and CUDA examples of ``docs/headers.rst`` compile without a warning and do what the text around them says."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxmma
+from ptxmma import scaling, sparse
+from ptxmma.shared_memory import SharedLayout
+
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-Wno-unused-function"]
+
+
+def _blocks(root: Path, language: str) -> list[str]:
+    text = (root / "docs/headers.rst").read_text(encoding="utf-8")
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
+    return [textwrap.dedent(block) for block in found]
+
+
+def _compiled(*command: str | Path) -> None:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def library(root: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("gcc is not installed")
+    blocks, folder = _blocks(root, "c"), tmp_path_factory.mktemp("docs")
+    assert len(blocks) == 4
+    (folder / "all.c").write_text("\n".join(blocks), encoding="utf-8")
+    _compiled(gcc, "-std=c99", "-shared", "-fPIC", *_WARNINGS, "-I", root / "generated/include", folder / "all.c", "-o", folder / "all.so")
+    return ctypes.CDLL(str(folder / "all.so"))
+
+
+def _pointer(array: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def test_compressed_and_packed(library: ctypes.CDLL) -> None:
+    weights = np.random.default_rng(1).standard_normal((32, 128)).astype(np.float16)
+    expected = sparse.compress(sparse.prune(weights, "2:4"), "2:4")
+    values, metadata = np.zeros((32, 64), np.float16), np.zeros((32, 16), np.uint8)
+    size = [ctypes.c_size_t(32), ctypes.c_size_t(128)]
+    assert library.compress(_pointer(weights), *size, _pointer(values), _pointer(metadata)) == 0
+    assert np.array_equal(values, expected.values)
+    assert np.array_equal(metadata, expected.metadata)
+
+    instruction = ptxmma.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    a, e = instruction.operand("a").pack_tiles(values), instruction.metadata.pack_tiles(metadata)
+    got_a, got_e = np.zeros_like(a), np.zeros_like(e)
+    assert library.pack(*size, _pointer(values), _pointer(metadata), _pointer(got_a), _pointer(got_e)) == 0
+    assert np.array_equal(got_a, a)
+    assert np.array_equal(got_e, e)
+
+
+def test_staged(library: ctypes.CDLL) -> None:
+    layout = SharedLayout("f16", "K", "128B", x=64, k=128, start=1024)
+    tile, image, descriptor = np.arange(64 * 128).astype(np.float16).reshape(64, 128), np.zeros(layout.size, np.uint8), ctypes.c_uint64()
+    address = ctypes.c_uint32(1024)
+    assert library.stage(_pointer(tile), _pointer(image), ctypes.c_size_t(layout.size), address, ctypes.byref(descriptor)) == 0
+    assert np.array_equal(image, layout.store(tile))
+    assert descriptor.value == layout.descriptor(k_extent=16).encode()
+
+
+def test_quantised(library: ctypes.CDLL) -> None:
+    matrix = (np.random.default_rng(2).standard_normal((4, 64)) * 1e-5).astype(np.float32)
+    elements, scales, found = np.zeros(128, np.uint8), np.zeros((4, 4), np.uint8), ctypes.c_float()
+    size = [ctypes.c_size_t(4), ctypes.c_size_t(64)]
+    assert library.quantise(_pointer(matrix), *size, _pointer(elements), _pointer(scales), ctypes.byref(found)) == 0
+    expected = scaling.quantise(matrix, "nvfp4", tensor_scale=float(scaling.tensor_scale(matrix, "nvfp4")))
+    assert np.array_equal(scales, expected.scales.view(np.uint8))
+    assert scales.all()
+
+
+@pytest.mark.nvcc
+def test_the_device_examples_compile(nvcc: str, root: Path, tmp_path: Path) -> None:
+    blocks = _blocks(root, "cuda")
+    assert len(blocks) == 1
+    (tmp_path / "docs.cu").write_text("\n".join(blocks), encoding="utf-8")
+    options = ["-std=c++17", "-Werror", "all-warnings", "-arch=sm_90a", "-c", "-I", str(root / "generated/include")]
+    _compiled(nvcc, *options, tmp_path / "docs.cu", "-o", tmp_path / "docs.o")
