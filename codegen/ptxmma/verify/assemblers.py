@@ -1,12 +1,13 @@
-"""The pinned assemblers: one ``ptxas`` for each CUDA release, out of the wheels on PyPI.
+"""The assemblers: the pinned ones, a ``ptxas`` for each CUDA release out of the wheels on PyPI, and any other.
 
-``python -m ptxmma.verify.assemblers`` fetches them (``make assemblers``).  Each wheel is downloaded by pip, which checks its
-SHA-256; only the binary is kept.
+``python -m ptxmma.verify.assemblers`` fetches the pinned ones (``make assemblers``).  Each wheel is downloaded by pip, which checks
+its SHA-256; only the binary is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,24 +19,71 @@ from typing import NamedTuple
 import yaml
 
 from ptxmma import paths
+from ptxmma.requirements import version_key
+
+_RELEASE = re.compile(r"release (\d+\.\d+), V(\S+)")
+#: What an assembler says of a version that is far too new.
+_TOO_NEW = ("99.9", re.compile(r"current version is '(\d+\.\d+)'"))
+_TARGET = re.compile(r"'(sm_\d+[a-z]?)'")
+
+
+class NoAssemblerError(RuntimeError):
+    """A program that is no ``ptxas``, or does not answer like one."""
 
 
 class Assembler(NamedTuple):
-    """One ``ptxas``: the CUDA release it comes with, the newest PTX ISA version it speaks, and where it lies once fetched."""
+    """One ``ptxas``, as it describes itself.
 
+    Attributes:
+        path: the program.
+        cuda: the CUDA release that it comes with, ``"13.5"``.
+        build: its own version, ``"13.5.37"``.
+        ptx: the newest PTX ISA version that it speaks.
+        targets: the targets that its ``--gpu-name`` takes: ``"sm_90a"``, ….
+        sha256: of the program.
+    """
+
+    path: str
     cuda: str
+    build: str
     ptx: str
-    path: Path
-
-    @property
-    def fetched(self) -> bool:
-        """Whether the binary is there."""
-        return self.path.is_file()
+    targets: tuple[str, ...]
+    sha256: str
 
 
-def pinned() -> list[Assembler]:
-    """Every pinned assembler, oldest first."""
-    return [Assembler(pin["cuda"], pin["ptx"], _place(pin)) for pin in _pins()]
+def identify(path: Path | str) -> Assembler:
+    """Ask a ``ptxas`` what it is.
+
+    Raises:
+        NoAssemblerError: it cannot be run, or it is no ``ptxas``.
+    """
+    program = Path(path).absolute()
+    release = _RELEASE.search(_said(program, "--version"))
+    if release is None:
+        raise NoAssemblerError(f"{path}: no ptxas: its --version names no CUDA release")
+    targets = tuple(dict.fromkeys(_TARGET.findall(_said(program, "--help"))))
+    version, pattern = _TOO_NEW
+    with tempfile.TemporaryDirectory() as scratch:
+        module = Path(scratch, "module.ptx")
+        module.write_text(f".version {version}\n", encoding="utf-8")
+        newest = pattern.search(_said(program, "--output-file", str(Path(scratch, "out")), str(module)))
+    if newest is None or not targets:
+        raise NoAssemblerError(f"{path}: it does not say which PTX ISA versions and targets it knows")
+    return Assembler(str(program), release[1], release[2], newest[1], targets, _digest(program))
+
+
+def _said(program: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run([str(program), *arguments], check=False, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise NoAssemblerError(f"{program}: cannot be run: {error.strerror}") from None
+    return done.stdout + done.stderr
+
+
+def fetched() -> list[Assembler]:
+    """The pinned assemblers that are there, oldest first."""
+    places = [(pin["cuda"], _place(pin)) for pin in pins()]
+    return [identify(place) for _, place in sorted(places, key=lambda pair: version_key(pair[0])) if place.is_file()]
 
 
 def fetch() -> None:
@@ -44,7 +92,7 @@ def fetch() -> None:
     Raises:
         SystemExit: a wheel that cannot be downloaded, or a binary that is not the pinned one.
     """
-    for pin in _pins():
+    for pin in pins():
         place = _place(pin)
         if place.is_file() and _digest(place) == pin["binary_sha256"]:
             continue
@@ -61,10 +109,11 @@ def fetch() -> None:
             sys.exit(f"CUDA {pin['cuda']}: the binary in {pin['wheel']} is not the pinned one")
         part.chmod(0o755)
         part.replace(place)
-    print(f"{len(_pins())} assemblers in {paths.ASSEMBLERS}")
+    print(f"{len(pins())} assemblers in {paths.ASSEMBLERS}")
 
 
-def _pins() -> list[dict[str, str]]:
+def pins() -> list[dict[str, str]]:
+    """The entries of ``spec/assemblers.yaml``, oldest first."""
     pins: list[dict[str, str]] = yaml.safe_load((paths.SPEC / "assemblers.yaml").read_text(encoding="utf-8"))["assemblers"]
     return pins
 

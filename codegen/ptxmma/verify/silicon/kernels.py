@@ -1,11 +1,12 @@
-"""Runs single instructions on the GPU through the generated wrappers: registers in, registers out."""
+"""Single instructions as kernels, each a call of a generated wrapper: registers in, registers out."""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxmma.elements import Array
-from ptxmma.instructions import Instruction, OperandForm
+from ptxmma.instructions import Catalog, Instruction, OperandForm
 from ptxmma.layouts import THREADS
 from ptxmma.operands import Operand, register_type
 
-#: Kernels in one source file: few enough that the compiler's processes share the work.
-_PER_FILE = 48
+#: Kernels in one source file: few enough that processes share the work.
+PER_FILE = 48
+#: The N of wgmma of which every combination of constants is run: the smallest, the largest, and one that is no power of two.
+N_IN_FULL = (8, 24, 256)
 _SUPPORT = r"""
 #include <ptxmma/ptxmma.cuh>
 namespace {
@@ -128,26 +131,48 @@ class Kernel(NamedTuple):
 _LOADED = ("fragment", "accumulator", "metadata", "scale-data")
 
 
+def kernels(catalog: Catalog, target: str, families: Iterable[str] = ()) -> Iterator[Kernel]:
+    """Every matrix instruction of a target in every operand form with every selector; other constants in full for some N.
+
+    The other constants negate and transpose; the wrapper is the same template for all of them.
+    """
+    chosen = set(families)
+    for instruction in catalog.all():
+        if instruction.shape is None or target not in instruction.accepted_by() or (chosen and instruction.family not in chosen):
+            continue
+        for form in instruction.forms:
+            choices: dict[str, Sequence[int]] = {}
+            for operand in form.operands:
+                in_full = operand.kind == "immediate" and instruction.shape[1] in N_IN_FULL
+                if operand.kind == "selector" or in_full:
+                    choices[operand.name] = operand.immediates or ()
+            for values in itertools.product(*choices.values()):
+                yield Kernel(instruction, form, dict(zip(choices, values, strict=True)))
+
+
 class Chip:
     """Compiled kernels, ready to run."""
 
-    def __init__(self, nvcc: str, include: Path, folder: Path, kernels: Iterable[Kernel]) -> None:
+    def __init__(self, nvcc: str, target: str, include: Path, folder: Path, kernels: Iterable[Kernel]) -> None:
+        """Compile kernels for a target into shared libraries in ``folder``, :data:`PER_FILE` in each."""
         self._kernels = list(kernels)
-        parts = [self._kernels[first : first + _PER_FILE] for first in range(0, len(self._kernels), _PER_FILE)]
+        parts = [self._kernels[first : first + PER_FILE] for first in range(0, len(self._kernels), PER_FILE)]
+        self.libraries = [folder / f"kernels_{number}.so" for number in range(len(parts))]
 
-        def build(number: int) -> ctypes.CDLL:
-            source, library = folder / f"kernels_{number}.cu", folder / f"kernels_{number}.so"
-            bodies = [kernel.source(f"kernel_{index}") for index, kernel in enumerate(parts[number])]
+        def build(part: Sequence[Kernel], library: Path) -> ctypes.CDLL:
+            bodies = [kernel.source(f"kernel_{index}") for index, kernel in enumerate(part)]
             table = ", ".join(f"kernel_{index}" for index in range(len(bodies)))
+            source = library.with_suffix(".cu")
             source.write_text(_SUPPORT + "".join(bodies) + f"static void (*const kernels[])(Operands) = {{{table}}};\n" + _RUN)
-            options = ["-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-shared", "-Xcompiler", "-fPIC"]
+            virtual = target.replace("sm_", "compute_")
+            options = ["-std=c++17", "-gencode", f"arch={virtual},code={target}", "-shared", "-Xcompiler", "-fPIC"]
             subprocess.run(
                 [nvcc, *options, "-I", str(include), str(source), "-o", str(library)], check=True, capture_output=True, text=True
             )
             return ctypes.CDLL(str(library))
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            self._libraries = list(pool.map(build, range(len(parts))))
+            self._loaded = list(pool.map(build, parts, self.libraries))
 
     def run(
         self,
@@ -171,10 +196,10 @@ class Chip:
         sizes = (ctypes.c_size_t * len(given))(*[array.nbytes for array in given])
         bytes_ = np.zeros(0, np.uint8) if image is None else np.ascontiguousarray(image)
         found: Mapping[str, Any] = descriptors or {}
-        library = self._libraries[number // _PER_FILE]
+        library = self._loaded[number // PER_FILE]
         library.error_text.restype = ctypes.c_char_p
         status = library.run(
-            number % _PER_FILE, batch, threads, pointers, sizes, len(given),
+            number % PER_FILE, batch, threads, pointers, sizes, len(given),
             ctypes.c_void_p(result.ctypes.data), ctypes.c_size_t(result.nbytes),
             ctypes.c_void_p(bytes_.ctypes.data), ctypes.c_uint(bytes_.nbytes),
             ctypes.c_ulonglong(found.get("a-desc", 0)), ctypes.c_ulonglong(found.get("b-desc", 0)), int(scale_d),

@@ -1,0 +1,148 @@
+"""What a comparison with the peers found, as data: ``spec/evidence/peers.json``.
+
+Its schema is ``spec/schema/evidence_peers.schema.json``.  It holds every layout of the peers as text, so that any spec can be
+compared with them again without compiling: :func:`ptxmma.verify.peers.comparison.recorded`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from ptxmma.evidence import reports
+from ptxmma.evidence.reports import Entry
+
+PATH = reports.FOLDER / "peers.json"
+
+
+class Headers(Entry, frozen=True, kw_only=True):
+    """CUTLASS's headers, and the compiler that read them."""
+
+    package: str
+    version: str
+    sha256: str  # over the names and contents of CuTe's headers
+    compiler: str
+
+
+class AtomRecord(Entry, frozen=True, kw_only=True):
+    """An atom of CuTe that is one of our instructions.
+
+    ``layouts`` has, for each operand by our name, the number of CuTe's layout in the report's list; ``threads`` that of the layout of
+    thread numbers.  An operand in shared memory has the layout that gives every thread the whole matrix.
+    """
+
+    atom: str  # the C++ type
+    file: str
+    instruction: str  # our canonical spelling
+    form: str  # of operands: "registers", "descriptor" or ""
+    layouts: dict[str, int]
+    threads: int
+    vector: int = 0  # columns that share a scale factor; 0 without scale factors
+    facts: str  # digest of what we say of these operands
+
+
+class SharedRecord(Entry, frozen=True, kw_only=True):
+    """An operand in shared memory as CuTe lays it out, and the descriptor that CuTe makes for it."""
+
+    atom: str  # "SW128"
+    majorness: str
+    bits: int
+    rows: int
+    depth: int
+    layout: str  # of the shared-memory atom, with its swizzle
+    image: str  # of the operand, before the swizzle
+    descriptor: int
+
+
+class Difference(Entry, frozen=True, kw_only=True):
+    """Where a peer and we differ: what each says of the first of ``places`` places that differ, out of ``of``."""
+
+    peer: Literal["CuTe", "PyTorch"]
+    subject: str  # an atom, a layout in shared memory, a field
+    operand: str
+    instruction: str = ""
+    theirs: str
+    ours: str
+    places: int
+    of: int
+
+
+class Unknown(Entry, frozen=True, kw_only=True):
+    """An atom of CuTe whose instruction we do not have; ``ours`` tells whether its family is one of ours."""
+
+    atom: str
+    instruction: str
+    ours: bool
+
+
+class Assembled(Entry, frozen=True, kw_only=True):
+    """What an assembler says of the assembly statements of the atoms."""
+
+    cuda: str
+    target: str
+    accepted: int
+    refused: dict[str, str]  # atom: what it says
+
+
+class Conversion(Entry, frozen=True, kw_only=True):
+    """PyTorch's compression of one type against ours."""
+
+    dtype: str
+    pattern: str  # "2:4"
+    chunks: int
+    agrees: bool
+
+
+class PyTorch(Entry, frozen=True, kw_only=True):
+    """PyTorch's conversions of structured sparsity."""
+
+    version: str
+    conversions: tuple[Conversion, ...]
+    refused: dict[str, str]  # types that only we compress: what PyTorch says
+
+
+class Report(reports.Report, frozen=True, kw_only=True):
+    """All that a comparison found."""
+
+    facts: str  # digest of all that was compared
+    cutlass: Headers
+    places: int  # pairs of a thread and a value that were compared, of all operands of all atoms
+    passes: int  # operands, layouts in shared memory, descriptors and types that agree
+    failures: int
+    asserted: int  # assertions over all threads and values of an operand that compiled against the headers
+    layouts: tuple[str, ...]
+    descriptor_fields: dict[str, int]  # bits of each field of CuTe's descriptor
+    atoms: tuple[AtomRecord, ...]
+    shared: tuple[SharedRecord, ...]
+    assembled: tuple[Assembled, ...]
+    differences: tuple[Difference, ...]
+    unknown: tuple[Unknown, ...]  # what CuTe has and we lack
+    lacking: dict[str, tuple[int, ...]]  # instructions that CuTe lacks, with the letter N where n varies, and their n
+    pytorch: PyTorch | None
+
+
+def load(path: Path = PATH) -> Report:
+    """Read a report.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no report of this version of ptxmma; the message names the path.
+    """
+    return reports.load(path, Report)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a report, without references: readers of ``spec/schema/`` follow none but those to common definitions."""
+    made = reports.schema(Report, "What other projects say of the same instructions")
+    definitions = made.pop("$defs")
+
+    def inlined(part: Any) -> Any:
+        if isinstance(part, list):
+            return [inlined(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        found = {key: inlined(each) for key, each in part.items() if key != "$ref"}
+        return found | inlined(definitions[part["$ref"].rpartition("/")[2]]) if "$ref" in part else found
+
+    whole: dict[str, Any] = inlined(made) | {"title": made["title"]}
+    return whole

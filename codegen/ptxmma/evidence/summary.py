@@ -1,0 +1,124 @@
+"""What stands behind each instruction, in short: ``evidence.json`` beside ``ptxmma.json``, made from the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ptxmma.evidence.reports import Entry
+from ptxmma.model import Database
+
+#: Beside ``ptxmma.json``.
+FILE = "evidence.json"
+
+
+class Tool(Entry, frozen=True, kw_only=True):
+    """What was asked.
+
+    Attributes:
+        kind: ``"assembler"``, ``"chip"`` or ``"peer"``.
+        name: ``"CUDA 13.5"``, ``"NVIDIA H200"``, ``"CUTLASS 4.2.0"``.
+        version: build of the assembler, version of the driver or the package.
+        sha256: of the assembler's binary or of the peer's headers.
+        date: of the run.
+    """
+
+    kind: str
+    name: str
+    version: str = ""
+    sha256: str = ""
+    date: str
+
+
+class Executed(Entry, frozen=True, kw_only=True):
+    """What a chip did with an instruction.
+
+    Attributes:
+        chip: name.
+        launches: with random whole numbers, against the product of the matrices.
+        wrong: launches in which an element was wrong.
+        machine: tensor-core instructions that the assembler made of it: ``("1 HMMA.16816.F32",)``.
+    """
+
+    chip: str
+    launches: int
+    wrong: int = 0
+    machine: tuple[str, ...]
+
+    @property
+    def native(self) -> bool:
+        """Whether it is one tensor-core instruction, and not code that the assembler put in its place."""
+        return all(each.startswith("1 ") and "+" not in each for each in self.machine)
+
+
+class Evidence(Entry, frozen=True, kw_only=True):
+    """What stands behind one instruction.
+
+    Attributes:
+        assembled: the targets on which the assembler of a CUDA release accepts it, by release.
+        executed: what chips did with it; empty where none that was asked can run it.
+        peers: definitions of other projects that lay its operands out in the same way.
+        differing: those that do not.
+        stale: which of these answers were given to another database: ``("silicon",)``; make them again with ``ptxmma verify``.
+    """
+
+    assembled: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    executed: tuple[Executed, ...] = ()
+    peers: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+
+class Row(Entry, frozen=True, kw_only=True):
+    """One instruction; ``assembled`` is an index into :attr:`Summary.answers`."""
+
+    assembled: int
+    executed: tuple[Executed, ...] = ()
+    peers: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+
+class Summary(Entry, frozen=True, kw_only=True):
+    """All of it."""
+
+    generated: str = ""  # what made the file, from what
+    tools: tuple[Tool, ...]
+    answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
+    layouts: dict[str, int]  # launches in which a layout was held against a chip
+    instructions: dict[str, Row]
+
+    def of(self, canonical: str) -> Evidence:
+        """The evidence for an instruction; empty where nothing was asked."""
+        row = self.instructions.get(canonical)
+        if row is None:
+            return Evidence()
+        rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "stale")}
+        return Evidence(assembled=self.answers[row.assembled], **rest)
+
+
+NOTHING = Summary(tools=(), answers=(), layouts={}, instructions={})
+
+
+def of(database: Database) -> Summary:
+    """The summary of a database: the one that lies beside it, or that the generator made; else an empty one.
+
+    Raises:
+        ValueError: the file beside it is no summary.
+    """
+    if "evidence" not in database.memo:
+        path = database.memo.get("path")
+        database.memo["evidence"] = _load(Path(path).with_name(FILE)) if path else NOTHING
+    found: Summary = database.memo["evidence"]
+    return found
+
+
+def _load(path: Path) -> Summary:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except FileNotFoundError:
+        return NOTHING
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{path}: no evidence of this version of ptxmma: {error}") from None

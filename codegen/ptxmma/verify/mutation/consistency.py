@@ -1,0 +1,337 @@
+"""Mutants against what the spec itself says a second time, in another way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from ptxmma import formula, layouts
+from ptxmma.generator import stated as printed
+from ptxmma.instructions import Catalog
+from ptxmma.interop import Swizzle, from_cute
+from ptxmma.layouts import Plan
+from ptxmma.model import Granularity, InstructionSet, Protocol, Semantics, SharedMemory, Spec, Stated, matches
+from ptxmma.shared_memory import SharedLayout
+from ptxmma.variants import Variant, placeholders
+
+#: A type's name in the words for a precision.
+_TYPE = re.compile(r"[a-z]+\d+")
+#: What stands for an offset that nothing reads.
+_UNUSED = 1
+_FUSED = re.compile(r"as fma\.(\w+)")
+
+
+def contradiction(catalog: Catalog) -> str:
+    """The first thing that is said twice and not the same, in words."""
+    return next(_contradictions(catalog), "")
+
+
+def examples(catalog: Catalog) -> str:
+    """The first worked example of shared memory that the layouts do not reproduce, in words."""
+    return next(_examples(catalog), "")
+
+
+def _contradictions(catalog: Catalog) -> Iterator[str]:
+    spec = catalog.database.spec
+    for instruction in spec.instructions:
+        for entry in instruction.semantics:
+            yield from _words(spec, entry)
+        writes = any(operand.access != "read" for operand in instruction.operand_kinds.values())
+        if writes and instruction.asynchronous != ("async" in instruction.name):
+            yield f"{instruction.name}: its name says whether it is asynchronous"
+        yield from _names(instruction)
+    yield from _lineage(spec)
+    for found in catalog.all():
+        if catalog.find(found.canonical) is not found:
+            yield f"{found.canonical} is also the spelling of another instruction"
+    for pattern in spec.granularities:
+        yield from _fields(pattern)
+    stypes = {str(value) for found in catalog.all() if (value := found.variant.facts.get("stype"))}
+    for element in spec.types.elements:
+        if element.form == "float" and element.sign == (element.name in stypes):
+            yield f"{element.name}: scale factors have no sign, all other floating point has one"
+    yield from _printed(catalog)
+    if spec.protocol is not None:
+        yield from _orderings(spec.protocol)
+    if spec.shared_memory is not None:
+        yield from _swizzles(spec.shared_memory)
+        yield from _base_offset(spec.shared_memory)
+        yield from _layouts(spec.shared_memory)
+        yield from _majorness(catalog, spec.shared_memory)
+
+
+def _names(instruction: InstructionSet) -> Iterator[str]:
+    """Qualifiers are named after what they are of, and those whose order counts stand side by side."""
+    for name, operand in instruction.operand_kinds.items():
+        if operand.type and f"{name}type" in instruction.qualifiers and operand.type != f"{name}type":
+            yield f"{instruction.name}: {name} has a type of its own, {name}type"
+    places = placeholders(instruction.syntax)
+    types = {name for name in places if name.endswith("type")}
+    for group in instruction.ordered:
+        start = places.index(group[0])
+        if len(group) < 2 or tuple(places[start : start + len(group)]) != group or (types & set(group) and not types <= set(group)):
+            yield f"{instruction.name}: {', '.join(group)} are not neighbours in its syntax, or not all types"
+
+
+def _lineage(spec: Spec) -> Iterator[str]:
+    """Every target without a suffix hands its features on, but the last one and those that a release dropped."""
+    plain = [target for target in spec.targets if not target.suffix]
+    handed = {name for target in plain for name in target.includes}
+    for target in plain[:-1]:
+        if target.name not in handed and not target.releases:
+            yield f"no later target has the features of {target.name}"
+
+
+def _orderings(protocol: Protocol) -> Iterator[str]:
+    """What orders others is a step between the two, and what is about proxies has to do with one."""
+    steps = [step.instruction for step in protocol.steps]
+    issued = next((name for name in steps if "async" in name.split(".")[-1] and not name.endswith(".async")), "")
+    if not issued:
+        yield "no step of the protocol issues an asynchronous instruction"
+    if steps and (steps[0] or steps[-1]):
+        yield "the protocol neither starts nor ends with what an instruction of its own does"
+    if len({access.proxy for access in protocol.proxies}) < 2:
+        yield "a fence between proxies needs two of them"
+    for ordering in protocol.orderings:
+        if bool(ordering.needs) != bool(ordering.by):
+            yield f"who executes what stands between {ordering.earlier} and {ordering.later}?"
+    for ordering in protocol.orderings:
+        if not ordering.needs:
+            continue
+        for text, early in ((ordering.earlier, False), (ordering.later, True)):
+            if issued in text and (steps.index(ordering.needs) < steps.index(issued)) != early:
+                yield f"{ordering.needs} is no step between {ordering.earlier} and {ordering.later}"
+        if ("proxy" in ordering.needs) != ("proxy" in ordering.earlier):
+            yield f"{ordering.needs} does not order {ordering.earlier}"
+
+
+def _fields(pattern: Granularity) -> Iterator[str]:
+    """Legal fields of several indices are all those with different ones, or all those with ascending ones."""
+    if pattern.indices < 2:
+        return
+    faults = pattern.faults(())
+    different = {value for value in faults if faults[value] != "equal indices"}
+    ascending = {value for value in different if _ascends(pattern, value)}
+    legal, ordered = ({int(field, 2) for field in fields} for fields in (pattern.legal, pattern.ordered))
+    if legal not in (different, ascending) or len(legal) != len(pattern.legal):
+        yield f"{pattern.name}: neither all fields with different indices are legal nor all with ascending ones"
+    if (legal == different) != bool(ordered) or (ordered and ordered != ascending) or len(ordered) != len(pattern.ordered):
+        yield f"{pattern.name}: the ordered fields are not those with ascending indices"
+
+
+def _ascends(pattern: Granularity, value: int) -> bool:
+    mask = (1 << pattern.index_bits) - 1
+    indices = [value >> pattern.index_bits * place & mask for place in range(pattern.indices)]
+    return indices == sorted(indices)
+
+
+def _words(spec: Spec, entry: Semantics) -> Iterator[str]:
+    """What the arithmetic promises is what its sentence says, which calls each type by its title."""
+    whole = layouts.element_type(spec, entry.sums).form != "float"
+    phrases = [entry.multiply] if whole else [entry.multiply, entry.accumulate]
+    for phrase in phrases:
+        if phrase == "exact":
+            if not whole or "In place of products" in entry.text:
+                yield f"{entry.text} That is not exact"
+        elif not _says(spec, entry.text, phrase):
+            yield f"{entry.text} That does not say {phrase!r}"
+    if _TYPE.findall(entry.accumulate)[:1] != [entry.sums]:
+        yield f"sums are kept as {entry.accumulate}, not as {entry.sums}"
+    if entry.rounds and entry.rounds not in entry.text:
+        yield f"{entry.text} That does not say that it rounds to {entry.rounds}"
+    if entry.truncates and f" {entry.truncates} low bits " not in entry.text:
+        yield f"{entry.text} That does not say {entry.truncates}"
+    for seen in entry.observed:
+        kept = [element.title for element in spec.types.elements if element.mantissa == seen.fraction_bits]
+        if seen.fraction_bits and f" {seen.fraction_bits} bits " not in seen.text and not any(title in seen.text for title in kept):
+            yield f"{seen.text} That is not {seen.fraction_bits} bits"
+
+
+def _says(spec: Spec, text: str, phrase: str) -> bool:
+    """Whether a sentence says what a phrase says with the names of types."""
+    titles = {element.name: element.title for element in spec.types.elements}
+    if phrase == "specified precision":
+        return phrase in text or "roducts" not in text
+    if fused := _FUSED.fullmatch(phrase):
+        return f"fused multiply-add in {fused[1]}" in text
+    if "," in phrase:
+        return all(titles[name].split()[0] in text for name in _TYPE.findall(phrase))
+    return _TYPE.sub(lambda match: titles.get(match[0], match[0]), phrase) in text
+
+
+def _swizzles(memory: SharedMemory) -> Iterator[str]:
+    """CuTe's notation of a swizzle, its atoms and its formula are one permutation."""
+    address = np.arange(0, 1 << 12, 16)
+    tree = formula.parse(memory.swizzle_formula)
+    for mode in memory.swizzles:
+        ours = formula.evaluate(tree, {"address": address, "base_offset": 0, "span": mode.bytes})
+        if not np.array_equal(ours, _swizzle(mode.cute)(address)):
+            yield f"swizzle {mode.name}: {mode.cute} is another permutation than its formula"
+
+    for mode in memory.swizzles:
+        if mode.bytes != 16 * mode.atom_k[1] or mode.atom_mn != mode.atom_k[::-1]:
+            yield f"swizzle {mode.name}: its atoms are not {mode.bytes} bytes wide"
+        if not mode.tma.upper().endswith(f"_{mode.name.upper()}"):
+            yield f"swizzle {mode.name}: {mode.tma} is another one"
+        if mode.name.removesuffix("B").isdigit() and mode.name != f"{mode.bytes}B":
+            yield f"swizzle {mode.name}: {mode.bytes} bytes"
+        if mode.pattern not in (mode.bytes, 8 * mode.bytes) or (mode.pattern == mode.bytes) != np.array_equal(
+            _swizzle(mode.cute)(address), address
+        ):
+            yield f"swizzle {mode.name}: its pattern is not {mode.pattern} bytes long"
+    if memory.banks.count * memory.banks.bytes != max(mode.bytes for mode in memory.swizzles):
+        yield "the widest swizzle is not as wide as the banks"
+
+
+def _base_offset(memory: SharedMemory) -> Iterator[str]:
+    """With its base offset, a pattern that starts anywhere lies from there on as one that starts at 0."""
+    swizzle, base = formula.parse(memory.swizzle_formula), formula.parse(memory.base_offset)
+    offset = np.arange(0, 1 << 12, 16)
+    for mode in memory.swizzles:
+        if mode.bytes == min(other.bytes for other in memory.swizzles):
+            continue  # nothing is permuted
+        wanted = formula.evaluate(swizzle, {"address": offset, "base_offset": 0, "span": mode.bytes})
+        for start in range(0, 1 << 12, 128):
+            found = formula.evaluate(base, {"start": start, "pattern": mode.pattern})
+            moved = formula.evaluate(swizzle, {"address": offset + start, "base_offset": found, "span": mode.bytes})
+            if not np.array_equal(moved, np.asarray(wanted) + start) or (start % mode.pattern == 0 and found):
+                yield f"base offset {found} does not fit the {mode.name} swizzle of a pattern that starts at {start}"
+
+
+def _layouts(memory: SharedMemory) -> Iterator[str]:
+    """A layout says whether its offset reads the leading dimension byte offset; there is one for each majorness and swizzle."""
+    for layout in memory.layouts:
+        if layout.uses_lbo != ("lbo" in formula.names(formula.parse(layout.offset))):
+            yield f"{layout.majorness}-major, {', '.join(layout.swizzles)}: uses_lbo does not say what its offset does"
+    if any(memory.alignment != 1 << field.shift for field in memory.descriptor if field.unit):
+        yield f"the fields of a descriptor do not hold multiples of {memory.alignment} bytes"
+    described = [(layout.majorness, name) for layout in memory.layouts for name in layout.swizzles]
+    wanted = [(entry.majorness, mode.name) for entry in memory.majorness for mode in memory.swizzles]
+    if sorted(described) != sorted(wanted):
+        yield "not every majorness has one layout for each swizzle"
+
+
+def _majorness(catalog: Catalog, memory: SharedMemory) -> Iterator[str]:
+    """What an instruction can transpose, it can read with each majorness, and the rest with the first alone."""
+    first, *others = memory.majorness
+    for name, variant in {
+        str(found.variant.facts.get("atype")): found.variant for found in catalog.all() if _reads_memory(found.variant)
+    }.items():
+        texts = variant.instruction.operands.get(variant.form.operands, ())
+        transposable = any("-trans-" in text for text in texts)
+        if not matches(first.of, variant.facts) or any(matches(other.of, variant.facts) != transposable for other in others):
+            yield f"{name}: its operands say with which majorness it can be read"
+
+
+def _reads_memory(variant: Variant) -> bool:
+    kinds = variant.instruction.operand_kinds
+    return any(entry.kind == "descriptor" for entry in kinds.values())
+
+
+def _examples(catalog: Catalog) -> Iterator[str]:
+    memory = catalog.database.spec.shared_memory
+    if memory is None:
+        return
+    figures = [int(match[0]) for example in memory.examples if (match := re.search(r"\d+", example.name))]
+    if figures != list(range(figures[0], figures[0] + len(figures)) if figures else ()):
+        yield "the figures of the examples are not numbered one after the other"
+    for example in memory.examples:
+        element = layouts.element_type(catalog.database.spec, example.type)
+        mode = next(entry for entry in memory.swizzles if entry.name == example.swizzle)
+        sizes, strides = (
+            [list(map(int, digits.split(","))) for digits in re.findall(r"\(([\d,]+)\)", half)] for half in example.cute.split(":")
+        )
+        along_x, along_k = (
+            [sum(a * b for a, b in zip(digits[::-1], stride, strict=True)) for digits in itertools.product(*map(range, size[::-1]))]
+            for size, stride in zip(sizes, strides, strict=True)
+        )
+        if not example.lbo:  # the figure gives several elements one address beyond the span
+            along_k = along_k[: mode.bytes * 8 // element.bits]
+        given = {"sbo": example.sbo * element.bits // 8} | ({"lbo": example.lbo * element.bits // 8} if example.lbo else {})
+        canonical = next(entry for entry in memory.layouts if entry.majorness == example.majorness and example.swizzle in entry.swizzles)
+        units = 128 // element.bits
+        values = {"m": example.m, "k": example.k, "T": units, "span": mode.bytes, "LBO": example.lbo, "SBO": example.sbo}
+        if _filled(canonical.cute, values) != example.cute:
+            yield f"{example.name}: {canonical.cute} gives {_filled(canonical.cute, values)}"
+        layout = SharedLayout(element, example.majorness, example.swizzle, len(along_x), len(along_k), database=catalog.database, **given)
+        linear = (np.array(along_x)[:, np.newaxis] + np.array(along_k)) * element.bits // 8
+        expected = _swizzle(mode.cute)(linear)
+        if not np.array_equal(layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)), expected):
+            yield f"{example.name}: the layout is another one"
+        field = {entry.name: entry for entry in memory.descriptor}
+        for name, bytes_, encoding in (("leading", example.lbo, example.lbo_encoding), ("stride", example.sbo, example.sbo_encoding)):
+            wanted = (bytes_ * element.bits // 8 >> field[f"{name}_byte_offset"].shift) or _UNUSED
+            if encoding != wanted:
+                yield f"{example.name}: its {name} dimension byte offset is encoded as {wanted}"
+
+
+def _swizzle(text: str) -> Swizzle:
+    """CuTe's ``Swizzle<B,M,S>``."""
+    return from_cute(f"{text} o 0 o 1:1").swizzle or Swizzle(0, 0, 0)
+
+
+def _filled(template: str, values: dict[str, int]) -> str:
+    """A layout text with numbers for its letters: in ``span/16 T`` the factors stand side by side."""
+
+    def number(match: re.Match[str]) -> str:
+        total = 1
+        for part in match[0].split():
+            over, _, below = part.partition("/")
+            factors = [values[token] if token in values else int(token) for token in re.findall(r"\d+|[A-Za-z]+", over)]
+            total = math.prod([total, *factors]) // int(below or 1)
+        return str(total)
+
+    return re.sub(r"[\w/]+(?: [\w/]+)*", number, template)
+
+
+def _printed(catalog: Catalog) -> Iterator[str]:
+    """A printed formula is for one family, shape and width unless it lists several; a wrong one is wrong in one place."""
+    admitted = admitted_layouts(catalog)
+    for index, fragment in enumerate(catalog.database.spec.fragments):
+        for number, stated in enumerate(fragment.stated):
+            for place, condition in enumerate(stated.of):
+                plans = admitted[index, number, place]
+                for fact, key in (("family", "family"), ("bits", "bits"), ("k", "shape")):
+                    if len({plan.facts[fact] for plan in plans}) > 1 and not {fact, key} & condition.keys():
+                        yield f"section {stated.section} is printed for several values of {fact}"
+            if stated.erratum:
+                plans = [plan for place in range(len(stated.of)) for plan in admitted[index, number, place]]
+                if _wrong_parts(catalog, stated, plans) != 1:
+                    yield f"section {stated.section} is wrong in more than one place, which its erratum does not say"
+
+
+def _wrong_parts(catalog: Catalog, stated: Stated, plans: list[Plan]) -> int:
+    """How many parts of a printed formula differ from ours: the number of registers, the row, the column …."""
+    alone = {name: getattr(stated, name) for name in ("row", "col", "first", "last")}
+    none = dict.fromkeys(alone, ())
+    parts = [msgspec.structs.replace(stated, **none)]
+    parts += [msgspec.structs.replace(stated, **(none | {name: cases}), registers=0) for name, cases in alone.items()]
+    held = catalog.database.layout
+    return sum(any(printed.difference(part, plan, held[plan.name].map) for plan in plans) for part in parts)
+
+
+def admitted_layouts(catalog: Catalog) -> dict[tuple[int, int, int], list[Plan]]:
+    """The layouts that each condition of each printed formula admits, by entry, formula and condition."""
+    spec = catalog.database.spec
+    plans: dict[str, Plan] = {}
+    for found in {layouts.key(found.variant): found for found in catalog.all()}.values():
+        for name, kind in found.variant.instruction.operand_kinds.items():
+            if kind.kind in ("fragment", "accumulator"):
+                plan = layouts.fragment_plan(spec, found.variant, name, str(found.variant.facts[kind.type]))
+                if plan is not None:
+                    plans.setdefault(plan.name, plan)
+    return {
+        (index, number, place): [
+            plan
+            for plan in plans.values()
+            if plan.entry == index and any(matches((condition,), dict(plan.facts) | {"operand": name}) for name in fragment.operands)
+        ]
+        for index, fragment in enumerate(spec.fragments)
+        for number, stated in enumerate(fragment.stated)
+        for place, condition in enumerate(stated.of)
+    }

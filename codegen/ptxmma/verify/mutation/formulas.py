@@ -1,0 +1,57 @@
+"""Formulas with one thing changed: an operator, a number, or a variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_TOKEN = re.compile(r"\d+|[A-Za-z_][A-Za-z0-9_.]*|//|<<|>>|<=|>=|==|!=|[-+*%&|^<>]")
+#: What each operator may be mistaken for.
+_MISTAKEN = {
+    "+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "&": "|", "|": "&", "^": "|", "<<": ">>", ">>": "<<",
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "and": "or", "or": "and",
+}  # fmt: skip
+
+
+def variables(text: str) -> list[str]:
+    """The variables that a formula reads."""
+    return [token for token in _TOKEN.findall(text) if _is_variable(token)]
+
+
+def changed(text: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every formula that differs from ``text`` in one thing, each with what was changed: "operator", "number" or "variable".
+
+    Args:
+        text: the formula.
+        known: the variables that may stand in it, sorted; one is replaced by the next.
+    """
+    for match in _TOKEN.finditer(text):
+        for kind, other in _others(match[0], known):
+            yield kind, text[: match.start()] + other + text[match.end() :]
+
+
+def numbers_changed(text: str) -> Iterator[str]:
+    """Every text that differs in one number."""
+    for match in re.finditer(r"\d+", text):
+        for other in numbers(int(match[0])):
+            yield text[: match.start()] + str(other) + text[match.end() :]
+
+
+def numbers(value: int) -> list[int]:
+    """The numbers that a number becomes: one more, one less, twice as much."""
+    return list(dict.fromkeys(other for other in (value + 1, value - 1, value * 2) if other != value))
+
+
+def _others(token: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if token.isdigit():
+        yield from (("number", str(other)) for other in numbers(int(token)) if other >= 0)
+    elif token in _MISTAKEN:
+        yield "operator", _MISTAKEN[token]
+    elif _is_variable(token):
+        others = [name for name in known if name != token]
+        if others:
+            yield "variable", next((name for name in others if name > token), others[0])
+
+
+def _is_variable(token: str) -> bool:
+    return (token[0].isalpha() or token[0] == "_") and token not in ("and", "or", "not")

@@ -1,0 +1,65 @@
+"""What is generated from a mutant that nothing contradicts, against what is generated from the spec."""
+
+from __future__ import annotations
+
+import msgspec
+from jinja2 import TemplateError
+
+from ptxmma import requirements
+from ptxmma.generator.emit import emit
+from ptxmma.instructions import Catalog
+from ptxmma.model import InstructionSet
+from ptxmma.variants import ordered_tokens
+from ptxmma.verify.mutation import consistency
+
+#: What is generated for machines: the reference prints what the database holds.
+_OUTPUTS = ("database", "c_headers", "cuda", "shared_layout", "python_layouts")
+
+#: The text of every generated file, by its path and section.
+Texts = dict[tuple[str, str], str]
+
+
+def texts(catalog: Catalog) -> Texts:
+    """What is generated for machines from a catalog."""
+    return {(output.path, output.section): output.text for output in emit(catalog, _OUTPUTS)}
+
+
+def different(before: Texts, catalog: Catalog) -> tuple[str, ...]:
+    """The paths of the generated files that a catalog changes, makes or leaves out; what cannot be generated has one of its own."""
+    try:
+        now = texts(catalog)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TemplateError, TypeError, ValueError) as error:
+        return (f"not generated: {type(error).__name__}: {error}"[:200],)
+    return tuple(sorted({path for path, section in before.keys() | now.keys() if before.get((path, section)) != now.get((path, section))}))
+
+
+def answers(catalog: Catalog) -> list[object]:
+    """All that is worked out from conditions, rules and formulas, however these are worded."""
+    found: list[object] = [msgspec.structs.replace(layout, entry=0) for layout in catalog.database.layouts]
+    for instruction in catalog.all():
+        operands = [(form.syntax, [_without_source(operand) for operand in form.operands]) for form in instruction.forms]
+        arithmetic = [_without_source(entry) for entry in instruction.semantics()]
+        metadata = (instruction.metadata.legal, instruction.metadata.selectors) if instruction.sparse else ()
+        versions = requirements.floor(instruction.variant), instruction.accepted_by(), instruction.releases()
+        found.append((instruction.canonical, instruction.identifier, operands, arithmetic, metadata, versions))
+    for entry in catalog.database.spec.instructions:
+        defaults = {name: part.default for name, part in entry.qualifiers.items()}
+        found.append((entry.syntax, entry.opcode, entry.repeatable, _groups(entry), defaults))
+    printed = consistency.admitted_layouts(catalog)
+    found.append({place: sorted(plan.name for plan in plans) for place, plans in printed.items()})
+    return found
+
+
+def _without_source(entry: msgspec.Struct) -> dict[str, object]:
+    """The fields of an entry but those that only say where it stands."""
+    return {
+        name: value for name, value in msgspec.structs.asdict(entry).items() if name not in ("when", "of", "source", "layout", "sparsity")
+    }
+
+
+def _groups(entry: InstructionSet) -> frozenset[frozenset[str]]:
+    """The tokens whose order counts, together where it counts among them."""
+    groups: dict[int, set[str]] = {}
+    for token, group in ordered_tokens(entry).items():
+        groups.setdefault(group, set()).add(token)
+    return frozenset(map(frozenset, groups.values()))

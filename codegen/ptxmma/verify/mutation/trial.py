@@ -1,0 +1,151 @@
+"""One mutant after the other: made, derived, and held against every independent fact, the cheapest first.
+
+Nothing here compares a mutant with the spec that it was made from: that would contradict every one of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.evidence import reports
+from ptxmma.evidence.silicon import Silicon
+from ptxmma.generator import load
+from ptxmma.generator.build import build
+from ptxmma.generator.derive import derive
+from ptxmma.generator.load import Document
+from ptxmma.generator.problems import SpecError
+from ptxmma.generator.rules import check
+from ptxmma.instructions import Catalog
+from ptxmma.verify import peers, report
+from ptxmma.verify.mutation import consistency, outputs, published
+from ptxmma.verify.mutation.assembled import Assemblers
+from ptxmma.verify.mutation.chip import Results
+from ptxmma.verify.mutation.mutants import Mutant, applied
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant.
+
+    Attributes:
+        check: the check that contradicts it; "" where none does.
+        fact: what it contradicts, in words.
+        outputs: of a survivor, which outputs differ from those of the spec.
+        reworded: of a survivor, whether each instruction has the same spellings, operands, layouts, targets, versions and arithmetic.
+    """
+
+    check: str
+    fact: str = ""
+    outputs: tuple[str, ...] = ()
+    reworded: bool = False
+
+
+class Evidence(NamedTuple):
+    """The stored evidence; None for what there is none of."""
+
+    assemblers: Path | None = None
+    peers: Path | None = None
+    silicon: Path | None = None
+
+
+#: The stages that refuse a spec, by what refuses it.
+STAGES = ("schema", "model", "rules", "layouts", "stated formulas")
+
+
+class Trial:
+    """A spec and the evidence, ready for its mutants.
+
+    Args:
+        spec: the directory of the spec.
+        evidence: what is stored.
+
+    Raises:
+        SpecError: the spec itself is refused.
+        ValueError: the evidence contradicts the spec itself.
+    """
+
+    def __init__(self, spec: Path, evidence: Evidence) -> None:
+        self.documents = load.load(spec)
+        self.catalog = _catalog(self.documents)
+        self._outputs: outputs.Texts | None = None
+        self._answers: list[object] = []
+        self.checks: dict[str, Callable[[Catalog], str]] = {
+            "said twice": consistency.contradiction,
+            "number formats": published.types,
+            "C types": published.c_types,
+            "worked examples": consistency.examples,
+            "PyTorch": published.sparsity,
+        }
+        if evidence.peers is not None:
+            self.checks["CuTe"] = _cute(evidence.peers, self.catalog)
+        if evidence.assemblers is not None:
+            self.checks["assemblers"] = Assemblers(report.read(evidence.assemblers), self.catalog).contradiction
+        if evidence.silicon is not None:
+            self.checks["chip"] = Results(reports.load(evidence.silicon, Silicon), self.catalog).contradiction
+        for name, contradiction in self.checks.items():
+            if fact := contradiction(self.catalog):
+                raise ValueError(f"{name} contradicts the spec itself, so that mutants would prove nothing: {fact}")
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        """Make a mutant and hold it against everything until something contradicts it."""
+        documents = applied(self.documents, mutant)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result
+            stage, fact, catalog = _made(documents, mutant.number)
+            if catalog is None:
+                return Verdict(stage, fact)
+            for name, contradiction in self.checks.items():
+                if fact := _asked(contradiction, catalog):
+                    return Verdict(name, fact)
+            if self._outputs is None:
+                self._outputs, self._answers = outputs.texts(self.catalog), outputs.answers(self.catalog)
+            reworded = mutant.is_wording and outputs.answers(catalog) == self._answers
+            return Verdict("", outputs=outputs.different(self._outputs, catalog), reworded=reworded)
+
+
+def _catalog(documents: Sequence[Document]) -> Catalog:
+    model, positions = build(list(documents))
+    check(model, positions)
+    return Catalog(derive(model, positions))
+
+
+def _made(documents: list[Document], changed: int) -> tuple[str, str, Catalog | None]:
+    """The stage that refuses the documents and why, or their catalog."""
+    problems = list(load.schema_problems(documents[changed]))
+    if problems:
+        return "schema", problems[0].message, None
+    stage = "model"
+    try:
+        model, positions = build(documents)
+        stage = "rules"
+        check(model, positions)
+        stage = "layouts"
+        return "", "", Catalog(derive(model, positions))
+    except SpecError as error:
+        message = error.problems[0].message
+        return ("stated formulas" if stage == "layouts" and message.startswith("section ") else stage), message, None
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return stage, f"{type(error).__name__}: {error}", None
+
+
+def _asked(contradiction: Callable[[Catalog], str], catalog: Catalog) -> str:
+    """What a check finds; tables so wrong that the library stumbles over them answer no question as they should."""
+    try:
+        return contradiction(catalog)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"[:200]
+
+
+def _cute(path: Path, catalog: Catalog) -> Callable[[Catalog], str]:
+    told = peers.load(path)
+    known = {(found.subject, found.operand, found.instruction, found.theirs) for found in peers.recorded(told, catalog)}
+
+    def contradiction(other: Catalog) -> str:
+        for found in peers.recorded(told, other):
+            if (found.subject, found.operand, found.instruction, found.theirs) not in known:
+                return f"{found.subject}, {found.operand or found.instruction}: {found.theirs}"[:200]
+        return ""
+
+    return contradiction

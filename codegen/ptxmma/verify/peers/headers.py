@@ -1,0 +1,221 @@
+"""CUTLASS's headers as the package ``nvidia-cutlass`` installs them, and the atoms that CuTe's part of them declares.
+
+An atom is a structure of ``cute/arch/mma_sm*.hpp`` whose ``fma`` is an inline assembly statement: its text says which instruction
+the atom is, which of the atom's registers stand where in it, and how many there are.  Nothing of that is known here beforehand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = "nvidia-cutlass"
+_INCLUDE = "cutlass_library/source/include"
+_ARCHITECTURES = "cute/arch/mma_sm*.hpp"
+_TRAITS = "cute/atom/mma_traits_sm*.hpp"
+
+
+class Cutlass(NamedTuple):
+    """Installed headers: the package's version and the folder to include from."""
+
+    version: str
+    include: Path
+
+    def digest(self) -> str:
+        """SHA-256 over the names and contents of CuTe's headers."""
+        total = hashlib.sha256()
+        for path in sorted((self.include / "cute").rglob("*.hpp")):
+            total.update(path.relative_to(self.include).as_posix().encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        return total.hexdigest()
+
+
+class Bound(NamedTuple):
+    """One place of an instruction's operand list: ``"=r"(d0)``, or what stands there literally, without a constraint."""
+
+    constraint: str
+    expression: str
+
+
+class Statement(NamedTuple):
+    """One instruction in an atom's assembly text, with all its places in order, without regard to braces."""
+
+    mnemonic: str
+    places: tuple[Bound, ...]
+    text: str  # as written, with %0, %1 …
+    operands: tuple[Bound, ...]  # what %0, %1 … stand for
+
+
+class Atom(NamedTuple):
+    """A structure whose ``fma`` is one instruction, or several that make one product of complex numbers.
+
+    ``type`` is what C++ calls it, with arguments for all its parameters, ``name`` without those that move no element and without
+    CuTe's own namespace; ``file`` is below the folder of headers.
+    """
+
+    name: str
+    type: str
+    file: str
+    statements: tuple[Statement, ...]
+    has_layouts: bool
+
+    @property
+    def architecture(self) -> str:
+        """The number in the file's name: ``"80"``."""
+        found = re.search(r"mma_sm(\d+)", self.file)
+        assert found
+        return found[1]
+
+
+def installed() -> Cutlass | None:
+    """The headers of the installed package, or None."""
+    try:
+        found = importlib.metadata.distribution(PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return Cutlass(found.version, Path(str(found.locate_file(_INCLUDE))))
+
+
+def atoms(cutlass: Cutlass) -> list[Atom]:
+    """Every atom, in the order of the files; a structure with a choice of vector sizes once for each that it admits."""
+    described = _described(cutlass)
+    found = []
+    for path in sorted(cutlass.include.glob(_ARCHITECTURES)):
+        structures = list(_structures(path.read_text(encoding="utf-8")))
+        bodies = {structure.name: structure.body for structure in structures}
+        for structure in structures:
+            statements = tuple(_statements(structure.body)) or tuple(_borrowed(structure.body, bodies))
+            if statements:
+                file = path.relative_to(cutlass.include).as_posix()
+                has_layouts = structure.name.split("::")[-1] in described
+                found += [Atom(_shortened(name), name, file, statements, has_layouts) for name in structure.types()]
+    return found
+
+
+def _shortened(name: str) -> str:
+    """A type without the arguments that stand for parameters which move no element."""
+    for value in _ARGUMENTS.values():
+        name = name.replace(f", {value}", "").replace(value, "")
+    return name.removesuffix("<>").removeprefix("cute::")
+
+
+def _described(cutlass: Cutlass) -> set[str]:
+    """The names, without namespaces, of the structures for which there are ``MMA_Traits``."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(cutlass.include.glob(_TRAITS)))
+    aliases = dict(re.findall(r"\busing\s+(\w+)\s*=\s*([\w:]+)\s*[;<]", text))
+    names = re.findall(r"struct\s+MMA_Traits<\s*([\w:]+)", text)
+    return {aliases.get(name, name).split("::")[-1] for name in names}
+
+
+# --- structures -------------------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"
+    |\bnamespace\s*(?P<namespace>[\w:]*)\s*\{
+    |(?:\btemplate\s*<(?P<parameters>[^{};]*?)>\s*)?\bstruct\s+(?P<struct>\w+)\s*(?P<arguments><[^{};]*?>)?\s*\{
+    |[{}]""",
+    re.DOTALL | re.VERBOSE,
+)
+#: Which argument stands for a parameter: none of them moves an element.
+_ARGUMENTS = {"GMMA::Major": "cute::SM90::GMMA::Major::K", "GMMA::ScaleIn": "cute::SM90::GMMA::ScaleIn::One"}
+_ARGUMENTS["GMMA::SparseSel"] = "cute::SM90::GMMA::SparseSel::Zero"
+
+
+class _Structure(NamedTuple):
+    name: str  # with its namespaces
+    parameters: str
+    arguments: str
+    body: str
+
+    def types(self) -> Iterator[str]:
+        """The structure with arguments; once for each number that a parameter may be."""
+        parameters = [part.split("=")[0].split() for part in self.parameters.split(",") if part.strip()]
+        choices = [self._choices(" ".join(kind), name) for *kind, name in parameters]
+        for values in itertools.product(*choices):
+            if not self.arguments:
+                yield f"{self.name}<{', '.join(values)}>" if values else self.name
+                continue
+            arguments = self.arguments
+            for (*_, name), value in zip(parameters, values, strict=True):
+                arguments = re.sub(rf"\b{name}\b", value, arguments)
+            yield self.name + arguments
+
+    def _choices(self, kind: str, name: str) -> list[str]:
+        if kind == "int":
+            asserted = "".join(re.findall(r"CUTE_STATIC_ASSERT\(([^;]*)\);", self.body))
+            return sorted(set(re.findall(rf"\b{name} == (\d+)", asserted))) or [name]
+        return [_ARGUMENTS.get(kind, name)]
+
+
+def _structures(text: str) -> Iterator[_Structure]:
+    """Every structure that stands in a namespace, with its body."""
+    open_blocks: list[tuple[str, re.Match[str] | None]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] == "}":
+            _, opened = open_blocks.pop()
+            if opened is not None and opened["struct"]:
+                spaces = [name for name, _ in open_blocks if name]
+                if len(spaces) == len(open_blocks):
+                    name = "::".join([*spaces, opened["struct"]])
+                    body = text[opened.end() : token.start()]
+                    yield _Structure(name, opened["parameters"] or "", opened["arguments"] or "", body)
+        elif token[0].endswith("{"):
+            open_blocks.append((token["namespace"] or "", token))
+
+
+# --- assembly ---------------------------------------------------------------------------------------------------------------
+
+_ASM = re.compile(r"\basm\s*(?:volatile\s*)?\(")
+_STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
+_OPERAND = re.compile(r'"([^"]*)"\s*\(')
+_PLACE = re.compile(r"[^\s{},]+")
+_DECLARATIONS = (".", "setp.")
+
+
+def _statements(body: str) -> Iterator[Statement]:
+    """The instructions of all assembly statements; what they declare and compare beforehand is left out."""
+    for opening in _ASM.finditer(body):
+        strings, operands = _asm(_enclosed(body, opening.end()))
+        for line in "".join(strings).replace("\\n", "\n").replace("\\t", " ").split(";"):
+            text = line.strip().removeprefix("{").strip()
+            mnemonic = re.match(r"[a-z][\w.:]*", text)
+            if mnemonic and not text.startswith(_DECLARATIONS):
+                written = _PLACE.findall(text[mnemonic.end() :])
+                places = tuple(operands[int(place[1:])] if place[0] == "%" else Bound("", place) for place in written)
+                yield Statement(mnemonic[0], places, text, operands)
+
+
+def _asm(inside: str) -> tuple[list[str], tuple[Bound, ...]]:
+    """The text of an assembly statement, and what its placeholders stand for."""
+    inside = re.sub(r"//[^\n]*", "", inside)
+    end = _first_colon(inside)
+    operands = []
+    for opening in _OPERAND.finditer(inside, end):
+        operands.append(Bound(opening[1], _enclosed(inside, opening.end())))
+    return [match[1] for match in _STRING.finditer(inside[:end])], tuple(operands)
+
+
+def _first_colon(inside: str) -> int:
+    """Where the text ends and the operands begin."""
+    return next((match.start() for match in re.finditer(r'"(?:\\.|[^"\\])*"|:', inside) if match[0] == ":"), len(inside))
+
+
+def _enclosed(text: str, start: int) -> str:
+    """What stands between the parenthesis before ``start`` and the one that closes it."""
+    depth = 1
+    for match in re.compile(r'"(?:\\.|[^"\\])*"|[()]').finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth == 0:
+            return text[start : match.start()].strip()
+    raise ValueError("an assembly statement without its closing parenthesis")
+
+
+def _borrowed(body: str, bodies: dict[str, str]) -> Iterator[Statement]:
+    """The instructions of the atoms whose ``fma`` a body calls: products of complex numbers are made of real ones."""
+    for called in re.findall(r"\b(\w+)::fma\(", body):
+        owner = next((text for name, text in bodies.items() if name.split("::")[-1] == called), "")
+        yield from _statements(owner)

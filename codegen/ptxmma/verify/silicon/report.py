@@ -1,0 +1,216 @@
+"""Everything that a chip is asked, in parallel, and the report of its answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import joblib
+
+from ptxmma import __version__, paths
+from ptxmma.evidence import facts
+from ptxmma.evidence.silicon import Chip as ChipRecord
+from ptxmma.evidence.silicon import Compiler, Execution, Failure, Held, Launch, Shared, Silicon
+from ptxmma.instructions import Catalog, load
+from ptxmma.verify.silicon import products, replay, sass
+from ptxmma.verify.silicon.kernels import N_IN_FULL, PER_FILE, Chip, Kernel, kernels
+from ptxmma.verify.silicon.observations import observe
+
+
+class Memory(NamedTuple):
+    """An operand in shared memory."""
+
+    operand: str
+    type: str
+    majorness: str
+    swizzle: str
+
+
+class Row(NamedTuple):
+    """What became of one kernel."""
+
+    instruction: str
+    form: str
+    constants: Mapping[str, int]
+    layouts: tuple[str, ...]
+    launches: int
+    wrong: int  # launches in which an element of D was wrong
+    machine: Mapping[str, int]  # tensor-core instructions
+    replay: Launch
+    memory: tuple[tuple[Memory, int, bool], ...]  # of each image its base offset, and whether D was wrong
+
+
+def run(database: Path, target: str | None = None, *, families: Iterable[str] = (), jobs: int = -1, date: str) -> Silicon:
+    """Run every kernel of a target on the chip of this machine.
+
+    Args:
+        database: ``ptxmma.json``.
+        target: what to compile for; by default the chip's own, with what only it has: ``"sm_90a"``.
+        families: only these.
+        jobs: processes, as joblib counts them.
+        date: of the run.
+
+    Raises:
+        RuntimeError: no chip, or no compiler.
+    """
+    nvcc = _tool("nvcc", "a CUDA toolkit")
+    _tool("cuobjdump", "a CUDA toolkit")
+    catalog, asked = Catalog(load(database)), _chip()
+    target = target or _target(catalog, asked)
+    count = sum(1 for _ in kernels(catalog, target, families))
+    ranges = [range(first, min(first + PER_FILE, count)) for first in range(0, count, PER_FILE)]
+    tasks = (joblib.delayed(_part)(database, target, tuple(families), part, nvcc) for part in ranges)
+    rows = [row for part in joblib.Parallel(n_jobs=jobs)(tasks) for row in part]
+    with tempfile.TemporaryDirectory() as folder:
+        seen = observe(catalog, target, nvcc, paths.INCLUDE, Path(folder))
+    return Silicon(
+        date=date,
+        spec=__version__,
+        target=target,
+        chip=asked,
+        compiler=_compiler(nvcc),
+        instructions=tuple(_by_instruction(catalog, rows)),
+        layouts=tuple(_by_layout(rows)),
+        shared_memory=tuple(_by_memory(rows)),
+        failures=tuple(_failure(row) for row in rows if row.wrong),
+        observations=tuple(seen),
+    )
+
+
+def _part(database: Path, target: str, families: tuple[str, ...], numbers: range, nvcc: str) -> list[Row]:
+    """The kernels with these numbers: compiled, disassembled and run."""
+    chosen = list(kernels(Catalog(load(database)), target, families))[numbers.start : numbers.stop]
+    with tempfile.TemporaryDirectory() as folder:
+        chip = Chip(nvcc, target, paths.INCLUDE, Path(folder), chosen)
+        machine = sass.products(chip.libraries[0])
+        return [_row(chip, number, kernel, machine[number]) for number, kernel in enumerate(chosen)]
+
+
+def _row(chip: Chip, number: int, kernel: Kernel, machine: Counter[str]) -> Row:
+    wrong = launches = 0
+    memory = []
+    for seed, swizzle in _launches(kernel):
+        result = products.run(chip, number, kernel, seed, swizzle)
+        launches += 1
+        wrong += result.wrong > 0
+        for name, image in result.operands.images.items():
+            held = Memory(name.partition("-")[0], image.element.name, image.majorness, image.swizzle)
+            memory.append((held, image.base_offset, result.wrong > 0))
+    layouts = tuple(sorted({operand.layout.name for operand in kernel.form.operands if operand.layout is not None}))
+    launch = replay.record(chip, number, kernel, seed)
+    return Row(kernel.instruction.canonical, kernel.form.name, kernel.immediates, layouts, launches, wrong, machine, launch, tuple(memory))
+
+
+def _launches(kernel: Kernel) -> Iterator[tuple[int, str | None]]:
+    """Seeds of the launches of a kernel, with the swizzle: those with all constants try each, twice."""
+    memory = kernel.instruction.database.spec.shared_memory
+    first = zlib.crc32(f"{kernel.instruction.canonical} {kernel.form.name} {sorted(kernel.immediates.items())}".encode())
+    assert kernel.instruction.shape is not None
+    swizzles: list[str | None] = [None]
+    if kernel.descriptors and memory is not None and kernel.instruction.shape[1] in N_IN_FULL:
+        swizzles = [mode.name for mode in memory.swizzles]
+    for number, swizzle in enumerate(swizzles * 2):
+        yield first + number, swizzle
+
+
+# --- the report's tables ----------------------------------------------------------------------------------------------------------
+
+
+def _by_instruction(catalog: Catalog, rows: Iterable[Row]) -> Iterator[Execution]:
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row.instruction].append(row)
+    for name, found in grouped.items():
+        yield Execution(
+            instruction=name,
+            facts=facts.executed(catalog.find(name)),
+            launches=sum(row.launches for row in found),
+            wrong=sum(row.wrong for row in found),
+            machine=tuple(sorted({_machine(row) for row in found})),
+            replays=tuple(row.replay for row in found),
+        )
+
+
+def _machine(row: Row) -> str:
+    """The tensor-core instructions of a kernel as text: ``"2 HMMA.16816.F32"``."""
+    return " + ".join(f"{count} {name}" for name, count in sorted(row.machine.items())) or "none"
+
+
+def _by_layout(rows: Iterable[Row]) -> Iterator[Held]:
+    launches: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for row in rows:
+        for name in row.layouts:
+            launches[name] += row.launches
+            wrong[name] += row.wrong
+    return (Held(layout=name, launches=launches[name], wrong=wrong[name]) for name in sorted(launches))
+
+
+def _by_memory(rows: Iterable[Row]) -> Iterator[Shared]:
+    found: dict[Memory, list[tuple[int, bool]]] = defaultdict(list)
+    for row in rows:
+        for memory, base_offset, wrong in row.memory:
+            found[memory].append((base_offset, wrong))
+    for memory, each in sorted(found.items()):
+        yield Shared(
+            **memory._asdict(),
+            launches=len(each),
+            wrong=sum(wrong for _, wrong in each),
+            base_offsets=tuple(sorted({base_offset for base_offset, _ in each})),
+        )
+
+
+def _failure(row: Row) -> Failure:
+    return Failure(
+        instruction=row.instruction, form=row.form, constants=dict(row.constants), launches=row.launches, wrong=row.wrong
+    )  # fmt: skip
+
+
+# --- tools ------------------------------------------------------------------------------------------------------------------------
+
+
+def _tool(name: str, of: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"{name} is not on the PATH; it comes with {of}")
+    return found
+
+
+def _chip() -> ChipRecord:
+    """Name, compute capability and driver of the first GPU."""
+    query = [_tool("nvidia-smi", "NVIDIA's driver"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    done = subprocess.run(query, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"there is no GPU here: {(done.stdout + done.stderr).strip()}")
+    first = done.stdout.splitlines()[0]
+    name, capability, driver = (field.strip() for field in first.split(","))
+    return ChipRecord(name=name, compute_capability=capability, driver=driver)
+
+
+def _target(catalog: Catalog, chip: ChipRecord) -> str:
+    """The target for a chip: the one with its own features where there is one."""
+    name = f"sm_{chip.compute_capability.replace('.', '')}"
+    known = [target.name for target in catalog.database.spec.targets]
+    if name not in known:
+        raise RuntimeError(f"the database has no target {name} for the {chip.name}")
+    return f"{name}a" if f"{name}a" in known else name
+
+
+def _compiler(nvcc: str) -> Compiler:
+    """Release of the toolkit, and the assembler's binary."""
+    text = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+    release = re.search(r"release (\S+), (V\S+)", text)
+    assembler = Path(_tool("ptxas", "a CUDA toolkit")).resolve()
+    return Compiler(
+        cuda=release[1] if release else "",
+        nvcc=release[2] if release else "",
+        ptxas_sha256=hashlib.sha256(assembler.read_bytes()).hexdigest(),
+    )

@@ -1,0 +1,53 @@
+"""A program that answers like ``ptxas``, from the table ``told.json`` beside it: for tests of what asks assemblers.
+
+It keeps a log of what it was asked, and ends as if interrupted when the table says so.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_TOLD = json.loads((_HERE / "told.json").read_text(encoding="utf-8"))
+
+
+def _key(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _assemble(name: str) -> int:
+    lines = Path(name).read_text(encoding="utf-8").splitlines()
+    version = lines[0].split()[1]
+    if _key(version) > _key(_TOLD["ptx"]):
+        print(f"ptxas {name}, line 1; fatal   : Unsupported .version {version}; current version is '{_TOLD['ptx']}'")
+        return 255
+    target = lines[1].split()[1]
+    with (_HERE / "log").open("a", encoding="utf-8") as log:
+        log.write(f"{target} {version}\n")
+    if len((_HERE / "log").read_text(encoding="utf-8").splitlines()) == _TOLD.get("interrupted"):
+        os.kill(os.getpid(), signal.SIGTERM)
+    if _key(version) < _key(_TOLD["targets"][target]):
+        print(f"ptxas {name}, line 2; error   : PTX .version {version} does not support .target {target}")
+        return 255
+    code = 0
+    for number, line in enumerate(lines, 1):
+        if not re.match(r"[a-z]", line) or line.startswith("ret"):
+            continue
+        first = _TOLD["accepted"].get(line, {}).get(target)
+        if line in _TOLD.get("crashes", ()):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if first is None or _key(version) < _key(first):
+            print(f"ptxas {name}, line {number}; error   : Not today")
+            code = 255
+    return code
+
+
+if sys.argv[1] == "--version":
+    print(f"Cuda compilation tools, release {_TOLD['cuda']}, V{_TOLD['cuda']}.7")
+elif sys.argv[1] == "--help":
+    print("Allowed values: " + ",".join(f"'{target}'" for target in _TOLD["targets"]))
+else:
+    sys.exit(_assemble(sys.argv[-1]))

@@ -1,0 +1,397 @@
+"""``ptxmma verify --assembler``: its options, its report, and what it finds, with a made-up spec and a made-up assembler."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import joblib
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from ptxmma import paths, ptx
+from ptxmma.cli import main
+from ptxmma.generator import pipeline
+from ptxmma.instructions import Catalog
+from ptxmma.verify import assemblers, matrix, negative, questions, report, run
+from ptxmma.verify.answers import Answers
+from ptxmma.verify.legality import Legality
+
+_TESTS = Path(__file__).parent
+_TOY = _TESTS / "toy"
+_HAPPY = "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy 4f32 4b32 2b32 4f32 0"
+_SAD = _HAPPY.replace("happy", "sad")
+#: A neighbour: one register too many.
+_WIDE = _HAPPY.replace("2b32", "3b32")
+
+
+class Fake:
+    """A made-up assembler in a folder of its own."""
+
+    def __init__(self, folder: Path, told: dict[str, Any]) -> None:
+        self.folder, self.told = folder, told
+        self.path = folder / "ptxas"
+        source = (_TESTS / "fake_ptxas.py").read_text(encoding="utf-8")
+        self.path.write_text(f"#!{sys.executable}\n{source}", encoding="utf-8")
+        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
+        self.tell()
+
+    def tell(self, **more: Any) -> None:
+        """Change what it answers."""
+        self.told |= more
+        (self.folder / "told.json").write_text(json.dumps(self.told), encoding="utf-8")
+
+    def accept(self, line: str, **first: str) -> None:
+        """Accept a line on these targets from these versions on."""
+        self.tell(accepted=self.told["accepted"] | {ptx.expanded(line): first})
+
+    @property
+    def log(self) -> list[str]:
+        """What it was asked: target and version of each module."""
+        log = self.folder / "log"
+        return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+
+
+@pytest.fixture(scope="module")
+def toy() -> Catalog:
+    return pipeline.read(_TOY)
+
+
+@pytest.fixture(scope="module")
+def told(toy: Catalog) -> dict[str, Any]:
+    """An assembler that says what the database says."""
+    legality = Legality(toy)
+    lines = [line for found in negative.neighbours(toy).values() for line in found]
+    lines += [line for found in toy.all() for line in ptx.lines(found)]
+    accepted = {line: first for line in lines if (first := legality.accepted_by(line))}
+    return {"cuda": "11.8", "ptx": "7.8", "targets": {"sm_80": "7.0", "sm_90": "7.8"}, "accepted": accepted}
+
+
+@pytest.fixture
+def fake(tmp_path: Path, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Fake:
+    monkeypatch.setattr(questions, "ANSWERS", tmp_path / "answers")
+    return Fake(tmp_path, dict(told))
+
+
+def _verify(fake: Fake | None, *arguments: str, spec: Path = _TOY) -> Result:
+    chosen = ["--ptxas", str(fake.path)] if fake else []
+    return CliRunner().invoke(main, ["verify", "--assembler", "--spec", str(spec), "--jobs", "2", *chosen, *arguments])
+
+
+def test_an_assembler_that_agrees(fake: Fake) -> None:
+    result = _verify(fake)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "matrix: 1 assemblers, 3 lines, 12 answers, 0 disagreements",
+        f"negative space: {_neighbours(fake)} lines, 0 disagreements",
+    ]
+
+
+def _neighbours(fake: Fake) -> int:
+    assert fake.path.exists()
+    return sum(map(len, negative.neighbours(pipeline.read(_TOY)).values()))
+
+
+def test_a_line_that_is_accepted_too_late_is_found_and_recorded(fake: Fake, tmp_path: Path) -> None:
+    fake.accept(_HAPPY, sm_80="7.8", sm_90="7.8")
+    result = _verify(fake, "--report", str(tmp_path / "report.json"), "--date", "2026-01-02")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["CUDA 11.8, sm_80: accepted from 7.8 on, the database says accepted from 7.0 on: 1 line", f"    {_HAPPY}"]
+    assert lines[2] == "matrix: 1 assemblers, 3 lines, 12 answers, 1 disagreements"
+    told = report.read(tmp_path / "report.json")
+    assert told["date"] == "2026-01-02"
+    [difference] = told["disagreements"]
+    assert (difference["target"], difference["lines"]) == ("sm_80", [_HAPPY])
+    assert (difference["assembler"], difference["database"]) == ("accepted from 7.8 on", "accepted from 7.0 on")
+
+
+def test_a_line_that_is_refused_is_found_with_the_reason(fake: Fake) -> None:
+    fake.accept(_SAD)
+    result = _verify(fake)
+    assert result.exit_code == 1
+    assert "CUDA 11.8, sm_90: refused (Not today), the database says accepted from 7.8 on: 1 line" in result.stdout
+
+
+def test_an_illegal_neighbour_that_is_accepted_is_found_and_recorded(fake: Fake, tmp_path: Path) -> None:
+    fake.accept(_WIDE, sm_80="7.0")
+    result = _verify(fake, "--report", str(tmp_path / "report.json"))
+    assert result.exit_code == 1
+    assert f"CUDA 11.8 accepts in 7.8 on sm_80, the database refuses: {ptx.expanded(_WIDE)}" in result.stdout
+    told = report.read(tmp_path / "report.json")
+    assert told["disagreements"] == []
+    [found] = told["negative"]["disagreements"]
+    assert (found["lines"], found["targets"], found["accepted"]) == ([_WIDE], "sm_80", True)
+
+
+def test_a_line_at_which_the_assembler_crashes_is_found_among_all(fake: Fake) -> None:
+    fake.tell(crashes=[ptx.expanded(_HAPPY)])
+    result = _verify(fake)
+    assert result.exit_code == 1
+    assert "sm_80: refused (the assembler crashed), the database says accepted from 7.0 on: 1 line" in result.stdout
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path, told: dict[str, Any]) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = Fake(tmp_path / "whole", dict(told) | {"note": "another binary"})
+    whole.path.write_text(whole.path.read_text(encoding="utf-8") + "# another binary\n", encoding="utf-8")
+    assert _verify(whole).exit_code == 0
+    fake.tell(interrupted=len(whole.log) // 2)
+    result = _verify(fake, "--jobs", "1")
+    assert result.exit_code == 1
+    assert "ended with -15" in result.stderr
+    before = len(fake.log)
+    fake.tell(interrupted=0)
+    assert _verify(fake).exit_code == 0
+    again = len(fake.log) - before
+    assert 0 < again < len(whole.log)
+    asked = len(fake.log)
+    assert _verify(fake).stdout == _verify(whole).stdout
+    # Which modifiers it can read is asked each time; everything else is known.
+    assert len(fake.log) - asked <= 2
+
+
+def test_the_same_answers_give_the_same_report(fake: Fake, tmp_path: Path) -> None:
+    for name in ("one.json", "two.json"):
+        assert _verify(fake, "--report", str(tmp_path / name), "--date", "2026-01-02").exit_code == 0
+        shutil.rmtree(tmp_path / "answers")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+
+def test_a_report_that_cannot_be_written(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = _verify(fake, "--report", str(tmp_path / "file" / "report.json"))
+    assert result.exit_code == 1
+    assert "Error: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
+    result = _verify(fake, "--target", "sm_90", "--family", "toy", "--report", str(tmp_path / "report.json"))
+    assert result.exit_code == 0, result.output
+    assert {line.split()[0] for line in fake.log} == {"sm_90"}
+    told = report.read(tmp_path / "report.json")
+    assert [entry["targets"] for entry in told["assemblers"]] == [["sm_90"]]
+    assert list(told["negative"]["families"]["toy"]["assemblers"]) == ["sm_90"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--target", "sm_8"), "there is no target 'sm_8'; closest: sm_80"),
+        (("--target", "Hopper"), "there is no target 'Hopper'; known: sm_80, sm_90"),
+        (("--family", "toys"), "there is no family 'toys'; closest: toy"),
+    ],
+)
+def test_unknown_names(fake: Fake, arguments: tuple[str, str], said: str) -> None:
+    result = _verify(fake, *arguments)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert not fake.log
+
+
+def test_no_assemblers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paths, "ASSEMBLERS", tmp_path)
+    result = _verify(None)
+    assert result.exit_code == 1
+    assert "no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH" in result.stderr
+
+
+def test_a_program_that_is_no_assembler() -> None:
+    result = CliRunner().invoke(main, ["verify", "--assembler", "--ptxas", sys.executable])
+    assert result.exit_code == 1
+    assert f"{sys.executable}: no ptxas: its --version names no CUDA release" in result.stderr
+
+
+def test_something_to_hold_the_database_against_must_be_named() -> None:
+    result = CliRunner().invoke(main, ["verify"])
+    assert result.exit_code == 2
+    assert "--assembler" in result.stderr
+
+
+def test_a_new_release_says_what_it_brings(fake: Fake) -> None:
+    fake.tell(cuda="12.0", ptx="8.0", targets=fake.told["targets"] | {"sm_91a": "8.0", "sm_35": "3.0"})
+    fake.accept(_HAPPY, sm_80="8.0", sm_90="7.8")
+    result = _verify(fake)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[:2] == [
+        "CUDA 12.0 knows what the database does not: target sm_91a, PTX ISA 8.0",
+        "CUDA 12.0, sm_80: accepted from 8.0 on, the database says accepted from 7.0 on: 1 line",
+    ]
+
+
+def test_progress_is_for_terminals(fake: Fake, monkeypatch: pytest.MonkeyPatch, toy: Catalog) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    assert _verify(fake).stderr == ""
+    monkeypatch.setattr(sys, "stderr", screen := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    run.run(toy, [assemblers.identify(fake.path)])
+    assert "negative space" in screen.getvalue()
+
+
+def test_stored_answers(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
+    fake.accept(_WIDE, sm_80="7.0")
+    assert _verify(fake, "--report", str(tmp_path / "report.json")).exit_code == 1
+    answers = Answers(report.read(tmp_path / "report.json"), toy)
+    assert answers.answer(ptx.expanded(_HAPPY), "sm_80", "7.0", "11.8") == "accepted"
+    assert answers.answer(_HAPPY, "sm_90", "7.0", "11.8") == "refused"
+    assert answers.answer(_SAD, "sm_80", "7.8", "11.8") == "refused"
+    assert answers.answer(_SAD, "sm_90", "7.8", "11.8") == "accepted"
+    for place in (("sm_80", "7.8", "12.0"), ("sm_75", "7.8", "11.8"), ("sm_80", "7.9", "11.8")):
+        assert answers.answer(_HAPPY, *place) == "never asked"
+    assert answers.answer(_WIDE, "sm_80", "7.8", "11.8") == "accepted"
+    assert answers.answer(_WIDE, "sm_90", "7.8", "11.8") == "refused"
+    assert answers.answer(_WIDE, "sm_80", "7.0", "11.8") == "never asked"
+    assert answers.answer(_HAPPY.replace("happy", "mad"), "sm_80", "7.8", "11.8") == "never asked"
+    # Another negative space than the one that was asked answers nothing.
+    told = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    told["negative"]["families"]["toy"]["sha256"] = "0" * 64
+    assert Answers(told, toy).answer(_WIDE, "sm_90", "7.8", "11.8") == "never asked"
+
+
+def test_evidence_about_other_facts_is_stale(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
+    assert _verify(fake, "--report", str(tmp_path / "report.json")).exit_code == 0
+    told = report.read(tmp_path / "report.json")
+    assert report.stale(told, toy) == []
+    changed = tmp_path / "toy"
+    shutil.copytree(_TOY, changed)
+    rule = changed / "instructions" / "toy.yaml"
+    text = rule.read_text(encoding="utf-8")
+    assert text.count('ptx: "7.0", targets: ["sm_80"]') == 1
+    rule.write_text(text.replace('ptx: "7.0", targets: ["sm_80"]', 'ptx: "7.8", targets: ["sm_80"]'), encoding="utf-8")
+    assert report.stale(told, pipeline.read(changed)) == ["toy"]
+
+
+def test_a_report_is_held_against_its_schema() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        report.text({"kind": "assembler evidence"})
+
+
+@pytest.mark.filterwarnings("ignore")  # Dask's own
+def test_the_same_run_on_a_dask_cluster(fake: Fake, toy: Catalog, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    chosen = [assemblers.identify(fake.path)]
+    here = run.run(toy, chosen, cache=tmp_path / "here")
+    asked = len(fake.log)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        there = run.run(toy, chosen, cache=tmp_path / "there")
+    assert len(fake.log) == 2 * asked
+    assert there.report("2026-01-02") == here.report("2026-01-02")
+
+
+# --- the negative space -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def space(catalog: Catalog) -> dict[str, negative.Neighbours]:
+    return negative.neighbours(catalog, ["mma.sp", "fence.proxy"])
+
+
+def test_the_negative_space_changes_one_thing_at_a_time(space: dict[str, negative.Neighbours]) -> None:
+    sparse = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    operands = "4f32 4b32 4b32 4f32 b32 0"
+    lines = set(map(ptx.compact, space["mma.sp"]))
+    for spelling in (
+        sparse.replace("m16n8k32", "m16n8k64"),  # a shape
+        sparse.replace(".f32.f16.f16", ".f32.bf16.f16"),  # a type
+        sparse.replace(".f16.f16.", ".s8.s8."),  # both types
+        sparse.replace("f16.f32", "f16.f16"),  # an accumulator
+        sparse.replace(".col", ".col.kind::mxf4"),  # a kind
+        sparse.replace(".col", ".col.kind::mxf4.block_scale"),  # two modifiers that stand side by side elsewhere
+        sparse.replace(".row", ".col"),  # a layout
+        sparse.replace(".col", ".row"),
+        sparse.replace(".sync", ""),  # dropped
+        sparse.replace(".sync", ".sync.sync"),  # twice
+        f"{sparse}.rn",  # rounding, from elsewhere
+        sparse.replace(".f32.f16", ".satfinite.f32.f16"),
+    ):
+        assert f"{spelling} {operands}" in lines, spelling
+    for other in ("4f32 4b32 4b32 4f32 b32", f"{operands} 0", operands[:-1] + "-1", operands[:-1] + "2", operands[:-1] + "b32"):
+        assert f"{sparse} {other}" in lines, other
+    for other in ("3f32", "5f32", "4u64"):
+        assert f"{sparse} {operands.replace('4f32', other, 1)}" in lines, other
+    assert any(line.endswith("{b16,u16}") for line in lines)  # one of the operands in braces
+    # As many registers as a shape that no instruction has would fill: 16x64 f16, half of them kept.
+    assert f"{sparse.replace('m16n8k32', 'm16n8k64')} 4f32 8b32 8b32 4f32 b32 0" in lines
+
+
+def test_instructions_are_no_neighbours(space: dict[str, negative.Neighbours], catalog: Catalog) -> None:
+    lines = {line for found in space.values() for line in found}
+    assert not any(line in lines for found in catalog.all() for line in ptx.lines(found))
+    assert all(list(found) == sorted(found) for found in space.values())
+
+
+def test_compact_lines_are_the_lines(space: dict[str, negative.Neighbours], catalog: Catalog) -> None:
+    lines = [line for found in catalog.all() for line in ptx.lines(found)] + [line for found in space.values() for line in list(found)[::7]]
+    assert len(lines) > 10_000
+    for line in lines:
+        assert ptx.expanded(ptx.compact(line)) == line
+    assert max(len(ptx.compact(line)) for line in lines) < 250
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 b32 1", "7.1"),
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4b32 4f16x2 4b32 4f32 u32 1", "7.1"),
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 b32 2", None),  # selector
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 b32 b32", None),
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 {b32} 1", None),
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 2b32 4f32 b32 1", None),  # registers
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 b32", None),  # operands
+        ("mma.sp.sync.aligned.row.col.m16n8k32.f32.f16.f16.f32 4f32 4b32 4b32 4f32 b32 1", "7.1"),  # another order
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f16 4f32 4b32 4b32 4f32 b32 1", None),
+        ("wgmma.wait_group.sync.aligned 4294967295", "8.0"),
+        ("wgmma.wait_group.sync.aligned 4294967296", None),
+        ("wgmma.fence.sync.aligned", "8.0"),
+        ("wgmma.fence.sync.aligned 0", None),
+    ],
+)
+def test_what_the_library_says_of_a_line(catalog: Catalog, line: str, first: str | None) -> None:
+    assert Legality(catalog).accepted_by(ptx.expanded(line)).get("sm_90a") == (first and max(first, "8.0"))
+
+
+# --- the evidence -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_evidence_is_of_this_spec(catalog: Catalog) -> None:
+    told = report.read(paths.SPEC / "evidence" / "assembler.json")
+    assert report.stale(told, catalog) == []
+    assert set(told["facts"]) == {entry.family for entry in catalog.database.spec.instructions}
+    pins = json.dumps(told["assemblers"])
+    assert all(pin["binary_sha256"] in pins for pin in assemblers.pins())
+    assert told["disagreements"] == []
+    assert told["negative"]["disagreements"] == []
+    assert sum(entry["lines"] for entry in told["negative"]["families"].values()) >= 100_000
+
+
+def test_the_evidence_answers_for_every_instruction(catalog: Catalog) -> None:
+    answers = Answers(report.read(paths.SPEC / "evidence" / "assembler.json"), catalog)
+    chosen = [assembler["cuda"] for assembler in report.read(paths.SPEC / "evidence" / "assembler.json")["assemblers"]]
+    newest = chosen[-1]
+    for found in catalog.all():
+        accepted = found.accepted_by()
+        for line in ptx.lines(found):
+            for target, first in accepted.items():
+                assert answers.answer(line, target, first, newest) in ("accepted", "never asked")
+            assert any(answers.answer(line, target, first, cuda) == "accepted" for target, first in accepted.items() for cuda in chosen)
+
+
+def test_the_matrix_of_the_toy_has_every_version(toy: Catalog, fake: Fake) -> None:
+    assembler = assemblers.identify(fake.path)
+    assert matrix.versions_of(toy, assembler) == ["7.0", "7.8"]
+    columns = matrix.sweep(matrix.Subject.of(toy), [assembler], ["sm_80", "sm_90"], questions.ANSWERS, 1)
+    assert [column.accepted for column in columns] == [(("7.0", "7.8"), ("7.0", "7.8"), ()), (("7.8",), ("7.8",), ("7.8",))]
