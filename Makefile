@@ -4,14 +4,15 @@
 # make lint       ruff and mypy
 # make bench      measure
 # make assemblers fetch the pinned ptxas releases into .cache/assemblers
-# make sweep      hold every variant against them
+# make verify     ask them about everything, and write the evidence
+# make mutate     change one fact at a time: would anybody notice?
 # Each target sets up what it needs in .venv first.
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: generate check test docs lint bench assemblers sweep clean
+.PHONY: generate check test docs lint bench assemblers verify mutate clean
 
 generate: $(STAMP)
 	$(BIN)/ptxmma generate
@@ -36,13 +37,17 @@ assemblers: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python tests/bench.py
 
-sweep: assemblers
-	$(BIN)/python -m ptxmma.verify.sweep
+verify: assemblers
+	$(BIN)/ptxmma verify --assembler --report spec/evidence/assembler.json
+
+mutate: $(STAMP)
+	$(BIN)/python -m ptxmma.verify.mutation --report spec/evidence/mutation.json
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[generate,docs]" --group test --group torch --group lint
+	$(BIN)/python -m pip install --quiet --editable ".[generate,docs,verify]" --group test --group torch --group lint
+	$(BIN)/python -m pip install --quiet --no-deps --group peers
 	touch $@
 
 clean:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ptxmma import paths
 from ptxmma.cli import main
 
 _TOY = Path(__file__).parent / "toy"
@@ -54,6 +55,13 @@ _CASES = {
     "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is no qualifier; known: dtype, atype"),
     "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is no fact here"),
     "condition on no value": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {mood: "sadd"}', r"toy.yaml:\d+:6: no form has mood 'sadd'; there are happy, sad"),
+    "condition with a value that nothing has": ("fragments.yaml", 'of: {family: "toy"}', 'of: {family: ["toy", "mma"]}', r"fragments.yaml:4:\d+: nothing that this condition admits has family 'mma'; leave it out"),
+    "layout without a printed formula beside others": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: ["m16n8k16", "m16n8k32"]', r"fragments.yaml:3:5: no printed formula under stated is for operand 'a' of m16n8k32 with 16 bits, family toy"),
+    "carrier of an operand that nothing has": ("types.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "e"]', r"types.yaml:\d+:\d+: no variant that this entry is for has 'e'; leave it out"),
+    "carrier of a type that nothing has": ("types.yaml", 'elements: ["f32"], registers', 'elements: ["f32", "f16"], registers', r"types.yaml:\d+:\d+: no variant that this entry is for has 'f16'; leave it out"),
+    "releases in the wrong order": ("isa_versions.yaml", 'cuda: "11.8"', 'cuda: "10.8"', r"isa_versions.yaml:4:\d+: cuda 10.8 must be above 11.0: list the versions in their order"),
+    "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is no source for a form that is documented: a section documents a form"),
+    "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
     "formula with an unknown name": ("fragments.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"fragments.yaml:23:11: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
     "formula with a syntax error": ("fragments.yaml", 'col: "lane // 4"', 'col: "lane // "', r"fragments.yaml:23:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
@@ -291,3 +299,11 @@ def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
     assert all(b"0.0.2" in now[path] for path in changed)
     assert _run("generate", "--spec", toy, "--out", out).exit_code == 0
     assert _run("generate", "--spec", toy, "--out", out, "--check").exit_code == 0
+
+
+def test_a_type_with_two_containers(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence")))
+    _edit(spec / "types.yaml", 'elements: ["e3m2", "e2m3"], when', 'elements: ["e3m2", "e2m3", "e2m1"], when')
+    done = _run("validate", "--spec", spec)
+    assert done.exit_code == 1
+    assert re.search(r"types.yaml:25:\d+: e2m1 has a container already where kind is kind::f8f6f4, at .*types.yaml:24:\d+", done.output)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
+from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +105,15 @@ def validate(spec: Path, overlay: Path | None) -> None:
     catalog = _read(spec, overlay)
     variants, layouts = sum(1 for _ in catalog.all()), len(catalog.database.layouts)
     click.echo(f"{spec}: valid; {len(catalog.database.spec.instructions)} instructions, {variants} variants, {layouts} layouts")
+    for kind, count in _stale(catalog).items():
+        click.echo(f"stale: {kind}.json is about another spec for {count} of them; make it again with `ptxmma verify`", err=True)
+
+
+def _stale(catalog: Catalog) -> dict[str, int]:
+    """Reports whose answers were given to another spec, and the number of instructions for which that is so."""
+    from ptxmma.evidence import summary
+
+    return Counter(kind for row in summary.of(catalog.database).instructions.values() for kind in row.stale)
 
 
 def _read(spec: Path, overlay: Path | None) -> Catalog:
@@ -114,6 +126,71 @@ def _read(spec: Path, overlay: Path | None) -> Catalog:
         click.echo(error, err=True)
         click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec; nothing was written", err=True)
         sys.exit(1)
+    except ValueError as error:  # a report in spec/evidence/
+        raise click.ClickException(str(error)) from None
+
+
+@main.command()
+@_spec_options
+@click.option("--assembler", is_flag=True, help="Ask ptxas: every instruction on every target in every version, and what lies near.")
+@click.option("--silicon", is_flag=True, help="Run every instruction on the GPU of this machine, through the generated wrappers.")
+@click.option("--peers", is_flag=True, help="Compare with CuTe's atoms and PyTorch's conversions.")
+@click.option("--reference", type=_DIRECTORY, help="Assemble every example in this text of the manual, and all that the errata say.")
+@click.option(
+    "--ptxas",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Ask this ptxas instead of those that `make assemblers` fetches; may be repeated.",
+)
+@click.option("--target", "targets", multiple=True, metavar="NAME", help="Only this target; may be repeated.")
+@click.option("--family", "families", multiple=True, metavar="NAME", help="Only this family; may be repeated.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, show_default="one for each processor", help="How much at a time.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found to this file, as evidence.")
+@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="The date of the run, for the report.")
+def verify(
+    spec: Path,
+    overlay: Path | None,
+    assembler: bool,
+    silicon: bool,
+    peers: bool,
+    reference: Path | None,
+    ptxas: tuple[str, ...],
+    targets: tuple[str, ...],
+    families: tuple[str, ...],
+    jobs: int | None,
+    report: Path | None,
+    date: datetime | None,
+) -> None:
+    """Hold the database against one witness, and exit with 1 where they disagree.
+
+    The assemblers' answers are kept: an interrupted run goes on where it stopped.
+    """
+    if sum((assembler, silicon, peers, reference is not None)) != 1:
+        raise click.UsageError("say what to hold it against: one of --assembler, --silicon, --peers, --reference")
+    from ptxmma.verify import commands
+
+    day = f"{date or datetime.now():%Y-%m-%d}"
+    processes = jobs or -1
+    try:
+        if silicon:
+            found = commands.silicon(day, targets, families, processes)
+        elif peers:
+            found = commands.peers(_read(spec, overlay), day)
+        elif reference is not None:
+            found = commands.reference(_read(spec, overlay), day, reference, ptxas, processes)
+        else:
+            found = commands.assembler(_read(spec, overlay), day, ptxas, targets, families, processes)
+    except commands.VerifyError as error:
+        raise click.ClickException(str(error)) from None
+    if report is not None:
+        try:
+            report.write_text(found.text, encoding="utf-8")
+        except OSError as error:
+            raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
+    for line in found.lines:
+        click.echo(line)
+    sys.exit(0 if found.agrees else 1)
 
 
 @main.command()
@@ -134,9 +211,31 @@ def show(spelling: str, database: str | None) -> None:
     click.echo(f"{found.canonical}\n{status}")
     syntax = [f"{found.canonical} {form.syntax}".rstrip() for form in found.forms]
     blocks = {"syntax": syntax, "operands": _operands(found), "requirements": _requirements(found), "accepted by": _targets(found)}
+    blocks["evidence"] = _evidence(found)
     for title, lines in blocks.items():
         if lines:
             click.echo("\n  ".join([f"\n{title}", *lines]))
+
+
+def _evidence(found: Instruction) -> list[str]:
+    """What stands behind it, witness by witness."""
+    proof = found.evidence
+    lines = []
+    for names, releases in groupby(proof.assembled.items(), key=lambda pair: pair[1]):
+        lines.append(f"assembled by ptxas of CUDA {_span([release for release, _ in releases])}: {' '.join(names)}")
+    for ran in proof.executed:
+        how = "natively" if ran.native else "through code that the assembler put in its place"
+        wrong = f", {ran.wrong} of them wrong" if ran.wrong else ""
+        lines.append(f"run on {ran.chip}, {how} ({' or '.join(ran.machine)}): {ran.launches} launches{wrong}")
+    if not proof.executed:
+        lines.append("not executed: no chip that was asked runs it")
+    lines += [f"the same layouts in CuTe: {atom}" for atom in proof.peers]
+    lines += [f"other layouts in CuTe: {atom}" for atom in proof.differing]
+    return lines + [f"stale: {kind} answered about another spec" for kind in proof.stale]
+
+
+def _span(releases: Sequence[str]) -> str:
+    return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
 
 
 def _operands(found: Instruction) -> list[str]:

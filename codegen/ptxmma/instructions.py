@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -17,6 +17,9 @@ from ptxmma.model import Database, Erratum, Observation, Requirement, Semantics,
 from ptxmma.operands import Operand
 from ptxmma.scales import Scales
 from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values
+
+if TYPE_CHECKING:
+    from ptxmma.evidence.summary import Evidence
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -153,6 +156,13 @@ class Instruction:
     def errata(self) -> list[Erratum]:
         """Where the manual is wrong about its family."""
         return [entry for entry in self.database.spec.errata if entry.family == self.family]
+
+    @property
+    def evidence(self) -> Evidence:
+        """What stands behind it: which assemblers accept it where, what chips did with it, which other projects agree."""
+        from ptxmma.evidence import summary
+
+        return summary.of(self.database).of(self.canonical)
 
     def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
         return [entry for entry in entries if matches(entry.when, self.variant.facts)]
@@ -350,9 +360,11 @@ def load(path: str | os.PathLike[str]) -> Database:
     with open(path, "rb") as file:
         text = file.read()
     try:
-        return msgspec.json.decode(text, type=Database)
+        database = msgspec.json.decode(text, type=Database)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{os.fspath(path)}: no database of this version of ptxmma: {error}") from None
+    database.memo["path"] = os.fspath(path)
+    return database
 
 
 @functools.cache

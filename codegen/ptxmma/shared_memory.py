@@ -239,7 +239,7 @@ def read_operand(
     _canonical(facts, majorness, descriptor.swizzle)
     kind = _element(element, majorness, database)
     held = _bytes(memory, "memory")
-    addresses = _addresses(descriptor, x, k, kind, majorness, database)
+    addresses = operand_addresses(descriptor, x, k, kind, majorness, database=database)
     start = _aligned("memory_start", memory_start, facts.alignment)
     size, width = held.shape[-1], elements.bits_dtype(kind).itemsize
     outside = (addresses < start) | (addresses > start + size - width)
@@ -256,8 +256,16 @@ def read_operand(
     return elements.typed(found, kind)
 
 
-def _addresses(descriptor: Descriptor, x: int, k: int, element: ElementType, majorness: str, database: DatabaseLike) -> _Places:
-    """Absolute addresses (x, k) of the bytes in which an operand's elements start, as instructions read them."""
+def operand_addresses(
+    descriptor: Descriptor, x: int, k: int, element: ElementType, majorness: str, *, database: DatabaseLike = None
+) -> _Places:
+    """Absolute addresses (x, k) of the bytes in which the elements of an operand start, as instructions read them.
+
+    Elements narrower than a byte lie in it from the low bits up.
+
+    Raises:
+        ValueError: a field without an encoding, or an unknown majorness.
+    """
     descriptor.encode(database=database)
     canonical = _canonical(_memory(database), majorness, descriptor.swizzle)
     rows, depth = np.arange(_extent("x", x))[:, np.newaxis], np.arange(_extent("k", k))

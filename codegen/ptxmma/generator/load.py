@@ -63,7 +63,7 @@ def load(directory: Path, overlay: Path | None = None) -> list[Document]:
         problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))
     told = {problem.position for problem in problems}
     for document in documents:
-        problems += (problem for problem in _check(document) if problem.position not in told)
+        problems += (problem for problem in schema_problems(document) if problem.position not in told)
     if problems:
         raise SpecError(problems)
     return documents
@@ -185,7 +185,8 @@ class _Reader:
 @functools.cache
 def _validators() -> dict[str, jsonschema.Draft202012Validator]:
     """A validator for each ``kind`` of document."""
-    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths.SCHEMAS.glob("*.schema.json"))}
+    files = [path for path in sorted(paths.SCHEMAS.glob("*.schema.json")) if not path.name.startswith("evidence_")]  # reports are JSON
+    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
     shared = schemas.pop("common.schema.json")["$defs"]
     return {
         name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(_inlined(schema, shared)) for name, schema in schemas.items()
@@ -203,7 +204,7 @@ def _inlined(schema: Any, shared: dict[str, Any]) -> Any:
     return {key: _inlined(part, shared) for key, part in schema.items()}
 
 
-def _check(document: Document) -> Iterator[Problem]:
+def schema_problems(document: Document) -> Iterator[Problem]:
     """The ways in which a document breaks its schema."""
     top = document.positions[()]
     validators = _validators()

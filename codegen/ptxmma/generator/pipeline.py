@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ptxmma.generator import evidence
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.emit import EMITTERS, OWNED, emit
@@ -15,14 +16,17 @@ from ptxmma.instructions import Catalog
 
 
 def read(spec: Path, overlay: Path | None = None) -> Catalog:
-    """Load, build, check and derive a spec.
+    """Load, build, check and derive a spec, and read what stands behind it.
 
     Raises:
         SpecError: with every problem that the first failing stage found.
+        ValueError: a report in ``spec/evidence/`` that is none.
     """
     model, positions = build(load(spec, overlay))
     check(model, positions)
-    return Catalog(derive(model, positions))
+    catalog = Catalog(derive(model, positions))
+    evidence.attach(catalog, spec / "evidence")
+    return catalog
 
 
 def changes(catalog: Catalog, out: Path, only: Sequence[str] = ()) -> list[Change]:

@@ -5,17 +5,19 @@ References lead somewhere, names are unique, every variant has exactly one answe
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ptxmma import layouts, requirements
 from ptxmma.formula import FormulaError
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError
 from ptxmma.instructions import operand_names
-from ptxmma.model import Condition, Facts, Form, Granularity, InstructionSet, OperandKind, Spec, matches
-from ptxmma.variants import SHAPE, Variant, expand_form, placeholders, qualifier_values
+from ptxmma.model import Condition, Facts, Form, Granularity, InstructionSet, OperandKind, Spec, Target, matches
+from ptxmma.variants import SHAPE, Variant, expand, expand_form, placeholders, qualifier_values
 
 #: Facts that conditions may test besides an instruction's qualifiers.
 _COMMON_FACTS = {"name", "family", "m", "n", "k", SHAPE}
@@ -45,9 +47,18 @@ def check(spec: Spec, positions: Positions) -> None:
         SpecError: with every problem.
     """
     checker = _Checker(spec, positions)
-    problems = [*checker.names(), *checker.references(), *checker.sparsity(), *checker.instructions(), *checker.conditions()]
+    problems = [
+        *checker.names(),
+        *checker.references(),
+        *checker.order(),
+        *checker.sparsity(),
+        *checker.instructions(),
+        *checker.conditions(),
+    ]
     if not problems:  # variants of a broken instruction would only repeat its problems
         problems = list(checker.variants())
+    if not problems:  # and what they reach is known only where each is covered
+        problems = [*checker.reached(), *checker.scaling()]
     if problems:
         raise SpecError(problems)
 
@@ -107,6 +118,8 @@ class _Checker:
             yield from self._known("PTX ISA version", [target.ptx], self.versions, "targets", index, "ptx")
             if target.name in self._ancestors(target.name):
                 yield Problem(self.at("targets", index, "includes"), f"{target.name} includes itself")
+            elif fault := self._wrong_includes(target):
+                yield Problem(self.at("targets", index, "includes"), f"{target.name} {fault}")
         for index, container in enumerate(spec.types.containers):
             yield from self._known("element type", container.elements, self.elements, "types", "containers", index, "elements")
         for index, carrier in enumerate(spec.types.carriers):
@@ -155,10 +168,53 @@ class _Checker:
                         break
                     taken[bit] = field.name
 
+    def order(self) -> Iterator[Problem]:
+        """Versions ascend with the releases that brought them, and the steps of a protocol are steps of what is there."""
+        spec = self.spec
+        for name in ("version", "cuda"):
+            values = [getattr(entry, name) for entry in spec.isa_versions]
+            for index, (before, value) in enumerate(itertools.pairwise(values), 1):
+                if requirements.version_key(value) <= requirements.version_key(before):
+                    yield Problem(
+                        self.at("isa_versions", index, name), f"{name} {value} must be above {before}: list the versions in their order"
+                    )
+        if spec.protocol is None:
+            return
+        names = [entry.name for entry in spec.instructions]
+        for section, key in (("steps", "instruction"), ("orderings", "needs")):
+            for index, part in enumerate(getattr(spec.protocol, section)):
+                if value := getattr(part, key):
+                    yield from self._known("instruction", [value], names, "protocol", section, index, key)
+        taken = [step.instruction for step in spec.protocol.steps if step.instruction]
+        for index, step in enumerate(spec.protocol.steps):
+            if step.instruction and taken.count(step.instruction) > 1:
+                yield Problem(self.at("protocol", "steps", index), f"{step.instruction} is two steps")
+        for index, entry in enumerate(spec.instructions):
+            if _is_order(entry) and entry.name not in taken:
+                yield Problem(self.at("instructions", index, "name"), f"{entry.name} only orders others, and is no step of the protocol")
+
     def _let(self, let: Iterable[str], section: str, *place: str | int) -> Iterator[Problem]:
         for name in let:
             if name in _VARIABLES[section]:
                 yield Problem(self.at(section, *place, "let", name), f"{name!r} is a variable of formulas already; choose another name")
+
+    def _wrong_includes(self, target: Target) -> str:
+        """What is wrong with what a target includes: names say which features it can have."""
+        known = {entry.name: entry for entry in self.spec.targets}
+        included = [known[name] for name in target.includes if name in known]
+        wider = {"a": ("", "f"), "f": ("",), "": ()}[target.suffix]
+        own = [entry.name for entry in known.values() if entry.number == target.number and entry.suffix in wider]
+        if any(entry.suffix == "a" for entry in included):
+            return "includes a target with the suffix a, whose features no other has"
+        if target.suffix == "a":
+            nearest = max(own, default="")  # the f target, where there is one
+            return "" if list(target.includes) == [nearest] else f"must include {nearest or 'a plain target'} and nothing else"
+        if target.suffix == "f":
+            others = [entry for entry in included if entry.name not in own]
+            fits = set(own) <= set(target.includes) and all(entry.suffix == "f" and entry.number < target.number for entry in others)
+            return "" if fits else f"must include {_list(own)}, and besides only earlier targets with the suffix f"
+        fits = all(entry.suffix == "" and entry.number < target.number for entry in included) and len(included) < 2
+        return "" if fits else "may include one earlier target without a suffix, and nothing else"
 
     def _ancestors(self, name: str) -> set[str]:
         includes = {entry.name: entry.includes for entry in self.spec.targets}
@@ -243,6 +299,12 @@ class _Checker:
                 yield Problem(self.at(*place, "qualifiers", name), f"the syntax does not name qualifier {name!r}")
             for number, group in enumerate(entry.ordered):
                 yield from self._known("qualifier", group, entry.qualifiers, *place, "ordered", number)
+            tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}
+            tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
+            yield from self._known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
+            described = [(operand.kind, operand.of) for operand in entry.operand_kinds.values() if operand.kind in _ONE_FOR_EACH]
+            for kind, of in sorted({pair for pair in described if described.count(pair) > 1}):
+                yield Problem(self.at(*place, "operand_kinds"), f"two operands of kind {kind} are of {of!r}")
             for name, operand in entry.operand_kinds.items():
                 yield from self._operand_kind(entry, name, operand, (*place, "operand_kinds", name))
             for key, texts in entry.operands.items():
@@ -250,6 +312,8 @@ class _Checker:
                     yield from self._known("operand", operand_names(text), entry.operand_kinds, *place, "operands", key)
             for number, form in enumerate(entry.forms):
                 yield from self._form(entry, form, (*place, "forms", number))
+            if _is_order(entry) and not entry.memory:
+                yield Problem(self.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
             for number, rule in enumerate(entry.requires):
                 yield from self._rule(rule.ptx, rule.targets, (*place, "requires", number))
                 for before, other in enumerate(entry.requires[:number]):
@@ -274,6 +338,8 @@ class _Checker:
                     yield Problem(self.at(*here, "type"), message)
         if operand.kind in ("metadata", "selector") and not entry.sparse:
             yield Problem(self.at(*here), f"{name!r} is for instructions with a sparse A; this one does not say sparse: true")
+        if operand.kind == "scale-id" and not operand.immediate:
+            yield Problem(self.at(*here), f"{name!r} may be an immediate, as every scale id: say immediate: true")
         if operand.kind == "immediate" and not operand.values and operand.limit < 0:
             yield Problem(self.at(*here), f"immediate {name!r} needs values: [...] or limit: N (for 0..N)")
         elif operand.default is not None and operand.default not in (operand.values or range(operand.limit + 1)):
@@ -299,6 +365,9 @@ class _Checker:
         if count > _MOST_VARIANTS:
             yield Problem(self.at(*place), f"this form has {count} variants; at most {_MOST_VARIANTS} are allowed")
         yield from self._matrices(entry, form, place)
+        if form.documented != form.source[0].isdigit():
+            there = "is documented" if form.documented else "is not"
+            yield Problem(self.at(*place, "source"), f"{form.source!r} is no source for a form that {there}: a section documents a form")
         for name, values in form.qualifiers.items():
             here = (*place, name)
             if name not in entry.qualifiers:
@@ -332,6 +401,10 @@ class _Checker:
         if ptx:
             yield from self._known("PTX ISA version", [ptx], self.versions, *place, "ptx")
         yield from self._known("target", targets, self.targets, *place, "targets")
+        admitted = [entry.ptx for entry in self.spec.targets if {entry.name, *self._ancestors(entry.name)} & set(targets)]
+        first = min(admitted, key=requirements.version_key, default="")
+        if ptx and first and requirements.version_key(ptx) < requirements.version_key(first):
+            yield Problem(self.at(*place, "ptx"), f"no target that this rule admits is known to {ptx}; the first of them came with {first}")
 
     def conditions(self) -> Iterator[Problem]:
         """Conditions test facts that exist, against values that some variant has."""
@@ -407,6 +480,140 @@ class _Checker:
                         answered.add(key)
                         yield from self._operands(variant, position)
 
+    # --- what variants reach ------------------------------------------------------------------------------------------------
+
+    def reached(self) -> Iterator[Problem]:
+        """Each value that a condition allows is that of a variant which it admits, and each layout has a printed formula if any has."""
+        held: list[_Held] = []
+        for index, entry in enumerate(self.spec.instructions):
+            variants = list(expand(entry))
+            facts = [variant.facts for variant in variants]
+            for name in ("requires", "observed", "semantics", "undefined", "uniform", "notes"):
+                for number, rule in enumerate(getattr(entry, name)):
+                    yield from self._dead(rule.when, facts, ("instructions", index, name, number, "when"))
+            for name, qualifier in entry.qualifiers.items():
+                for number, default in enumerate(qualifier.default):
+                    yield from self._dead(default.when, facts, ("instructions", index, "qualifiers", name, "default", number, "when"))
+            distinct = {layouts.key(variant): variant for variant in variants}
+            held += (part for variant in distinct.values() for part in self._held(variant))
+        yield from self._carried(held)
+        sparse = [part.facts for part in held if part.sparse]
+        for index, pattern in enumerate(self.spec.granularities):
+            yield from self._dead(pattern.of, sparse, ("granularities", index, "of"))
+            yield from self._dead(pattern.ordered_when, sparse, ("granularities", index, "ordered_when"))
+        for index, metadata in enumerate(self.spec.metadata):
+            yield from self._dead(metadata.of, sparse, ("metadata", index, "of"))
+        everything = [part.facts for part in held]
+        for section in ("scales", "block_formats"):
+            for index, part in enumerate(getattr(self.spec, section)):
+                yield from self._dead(part.of, everything, (section, index, "of"))
+        for index, majorness in enumerate(self.spec.shared_memory.majorness if self.spec.shared_memory else ()):
+            described = [part.facts for part in held if part.kind == "descriptor"]
+            yield from self._dead(majorness.of, described, ("shared_memory", "majorness", index, "of"))
+
+    def _held(self, variant: Variant) -> Iterator[_Held]:
+        """The operands of a variant with the facts that conditions test of them."""
+        kinds = variant.instruction.operand_kinds
+        for text in variant.instruction.operands.get(variant.form.operands, ()):
+            for name in operand_names(text):
+                entry = kinds[name]
+                element = str(variant.facts.get(entry.type, "")) if entry.type else ""
+                plan = layouts.fragment_plan(self.spec, variant, name, element) if element else None
+                facts: Facts = plan.facts if plan else dict(variant.facts) | {"operand": name}
+                if variant.instruction.sparse and not plan:
+                    facts = dict(layouts.metadata_facts(self.spec, variant)) | {"operand": name}
+                # The sparse A stands for its variant: it has the facts of its metadata.
+                yield _Held(name, entry.kind, element, facts, variant.instruction.sparse and entry.kind in ("metadata", "selector"))
+
+    def _carried(self, held: Sequence[_Held]) -> Iterator[Problem]:
+        for index, carrier in enumerate(self.spec.types.carriers):
+            named = [part for part in held if part.name in carrier.operands and part.kind not in ("immediate", "selector")]
+            fitting = [part for part in named if (part.element in carrier.elements if part.element else not carrier.elements)]
+            yield from self._dead(carrier.when, [part.facts for part in fitting], ("types", "carriers", index, "when"))
+            admitted = [part for part in fitting if matches(carrier.when, part.facts)]
+            yield from self._unused(carrier.operands, {part.name for part in admitted}, ("types", "carriers", index, "operands"))
+            yield from self._unused(carrier.elements, {part.element for part in admitted}, ("types", "carriers", index, "elements"))
+        for index, container in enumerate(self.spec.types.containers):
+            fitting = [part for part in held if part.element in container.elements]
+            yield from self._dead(container.when, [part.facts for part in fitting], ("types", "containers", index, "when"))
+            admitted = [part for part in fitting if matches(container.when, part.facts)]
+            yield from self._unused(container.elements, {part.element for part in admitted}, ("types", "containers", index, "elements"))
+            for before, other in enumerate(self.spec.types.containers[:index]):
+                for part in admitted:
+                    if part.element in other.elements and matches(other.when, part.facts):
+                        first = self.at("types", "containers", before)
+                        said = f"{part.element} has a container already where kind is {part.facts.get('kind') or 'absent'}, at {first}"
+                        yield from self._once(self.at("types", "containers", index, "elements"), said)
+        for index, fragment in enumerate(self.spec.fragments):
+            fitting = [part for part in held if part.element and part.name in fragment.operands]
+            place = ("fragments", index)
+            yield from self._dead(fragment.of, [part.facts for part in fitting], (*place, "of"))
+            admitted = [part for part in fitting if matches(fragment.of, part.facts)]
+            yield from self._unused(fragment.operands, {part.name for part in admitted}, (*place, "operands"))
+            for number, stated in enumerate(fragment.stated):
+                yield from self._dead(stated.of, [part.facts for part in admitted], (*place, "stated", number, "of"))
+            for part in admitted if fragment.stated else ():
+                if not any(matches(stated.of, part.facts) for stated in fragment.stated):
+                    shape = f"{part.facts['shape']} with {part.facts['bits']} bits, family {part.facts['family']}"
+                    yield from self._once(self.at(*place), f"no printed formula under stated is for operand {part.name!r} of {shape}")
+
+    def _dead(self, conditions: Sequence[Condition], everything: Sequence[Facts], place: tuple[str | int, ...]) -> Iterator[Problem]:
+        """The values of conditions that nothing has which the condition admits, where there is anything to judge by."""
+        for condition in conditions if everything else ():
+            left = {(key, value) for key, allowed in condition.items() for value in allowed}
+            for facts in everything:
+                if not left:
+                    break
+                if matches((condition,), facts):
+                    left -= {(key, facts.get(key, "")) for key in condition}
+            for key, value in sorted(left, key=str):
+                yield Problem(self.at(*place), f"nothing that this condition admits has {key} {value!r}; leave it out")
+
+    def _unused(self, names: Iterable[str], used: set[str], place: tuple[str | int, ...]) -> Iterator[Problem]:
+        for name in names:
+            if name not in used:
+                yield Problem(self.at(*place), f"no variant that this entry is for has {name!r}; leave it out")
+
+    def scaling(self) -> Iterator[Problem]:
+        """Scale vectors, scale types and block-scaled formats are those of the forms, and blocks of one size fill K."""
+        spec = self.spec
+        combinations: dict[tuple[str, str], set[str]] = {}
+        scaled = [v for entry in spec.instructions for v in expand(entry) if v.facts.get("scale_vec")]
+        for variant in scaled:
+            facts = variant.facts
+            combinations.setdefault((str(facts.get("kind", "")), str(facts["scale_vec"])), set()).add(str(facts.get("stype", "")))
+        told: set[tuple[str, str]] = set()
+        for index, entry in enumerate(spec.block_scaling):
+            here = self.at("block_scaling", index)
+            key = (entry.kind, entry.scale_vec)
+            if key in told or combinations.get(key) != set(entry.stypes) or len(set(entry.stypes)) != len(entry.stypes):
+                yield Problem(here, f"{' with '.join(key)} has the scale types {_list(sorted(combinations.get(key, ()))) or 'of no form'}")
+            told.add(key)
+            sizes = {scale.blocks for scale in spec.scales if matches(scale.of, {"scale_vec": entry.scale_vec})}
+            if sizes - {entry.blocks}:
+                yield Problem(here, f"{entry.scale_vec} has {entry.blocks} blocks here, and {_list(map(str, sorted(sizes)))} in its layout")
+        for key in combinations.keys() - told if spec.block_scaling else ():
+            yield Problem(self.at("block_scaling"), f"no entry has {' with '.join(key)}, which forms have")
+        for index, held in enumerate(spec.block_formats):
+            here = self.at("block_formats", index)
+            for variant in (v for entry in spec.instructions for v in expand(entry)):
+                facts = variant.facts
+                blocks = next((scale.blocks for scale in spec.scales if matches(scale.of, facts)), 0)
+                if not matches(held.of, facts):
+                    continue
+                if not blocks:
+                    yield from self._once(here, f"{held.name}: {variant.canonical} scales nothing")
+                    continue
+                if facts.get("stype") != held.scale:
+                    yield from self._once(here, f"{held.name}: {variant.canonical} takes no {held.scale}")
+                if held.block * blocks != int(facts["k"]):
+                    yield from self._once(
+                        here, f"{held.name}: {variant.canonical} has {blocks} blocks along k, not of {held.block} elements"
+                    )
+            admitted = [v.facts for v in scaled if matches(held.of, v.facts)]
+            if not any(held.element in (facts.get("atype"), facts.get("btype")) and facts.get("stype") == held.scale for facts in admitted):
+                yield from self._once(here, f"{held.name}: no instruction multiplies {held.element} with scale factors {held.scale}")
+
     def _requirements(self, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
         if len(seen := requirements.observed(variant)) > 1:
             numbers = [variant.instruction.observed.index(entry) for entry in seen]
@@ -421,8 +628,10 @@ class _Checker:
             yield Problem(position, f"the rules leave no target to {variant.canonical}: they ask for {rules}")
 
     def _semantics(self, variant: Variant, index: int) -> Iterator[Problem]:
-        """At most one entry says what a variant computes."""
+        """One entry says what a variant computes, if any does for its instruction."""
         found = [number for number, entry in enumerate(variant.instruction.semantics) if matches(entry.when, variant.facts)]
+        if not found and variant.instruction.semantics:
+            yield from self._once(self.at("instructions", index, "semantics"), f"no entry says what {variant.canonical} computes")
         if len(found) > 1 and (second := self.at("instructions", index, "semantics", found[1])) not in self.told:
             self.told.add(second)
             first = self.at("instructions", index, "semantics", found[0])
@@ -504,10 +713,28 @@ class _Checker:
             yield Problem(second, f"two entries cover {what}; the other is at {self.at(*section, found[0])}")
 
 
+class _Held(NamedTuple):
+    """An operand of a variant, with the facts that conditions test of it."""
+
+    name: str
+    kind: str
+    element: str
+    facts: Facts
+    sparse: bool
+
+
+def _is_order(entry: InstructionSet) -> bool:
+    """Whether an instruction has no result: it can only order others, or wait for them."""
+    return all(operand.access == "read" for operand in entry.operand_kinds.values())
+
+
 _TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")
 
 
 _MATRICES = ("fragment", "accumulator")
+
+#: Kinds of operands of which an instruction has one for each matrix that they describe.
+_ONE_FOR_EACH = ("descriptor", "scale-data")
 
 
 def _sizes(pattern: Granularity) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ def check(spec: Spec, positions: Positions, derived: list[tuple[Plan, BitMap]]) 
             if not fitting:
                 yield Problem(positions.at(*place), f"section {stated.section} is stated for layouts that no variant has")
             try:
-                found = [difference for plan, bit_map in fitting if (difference := _difference(stated, plan, bit_map))]
+                found = [said for plan, bit_map in fitting if (said := difference(stated, plan, bit_map))]
             except EntryError as error:
                 yield error.at(positions, f"section {stated.section}", *place)
                 continue
@@ -41,7 +41,7 @@ def _fits(fragment: Fragment, stated: Stated, plan: Plan) -> bool:
     return any(matches(stated.of, dict(plan.facts) | {"operand": operand}) for operand in fragment.operands)
 
 
-def _difference(stated: Stated, plan: Plan, bit_map: BitMap) -> str:
+def difference(stated: Stated, plan: Plan, bit_map: BitMap) -> str:
     """The first point where a printed formula differs, in words; ``""`` where there is none."""
     elements, register = 1 << bit_map.inputs["i"], max(_REGISTER_BITS, plan.bits)
     if stated.registers and stated.registers != elements * plan.bits // register:

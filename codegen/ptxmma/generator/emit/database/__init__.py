@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.evidence import summary
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.database import rows as sql_rows
 from ptxmma.generator.emit.templating import banner, render
@@ -25,11 +26,12 @@ _LONGEST = 600
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
-    """``ptxmma.json``, ``ptxmma.schema.json`` and ``ptxmma.sql``."""
+    """``ptxmma.json``, ``ptxmma.schema.json``, ``evidence.json`` and ``ptxmma.sql``."""
     about = " ".join(banner("", catalog, ["spec/"]).split())
     data = {"generated": about} | msgspec.to_builtins(catalog.database)
     yield Output(f"{_FOLDER}/ptxmma.json", _lines(data, "") + "\n")
     yield Output(f"{_FOLDER}/ptxmma.schema.json", _schema(catalog, about))
+    yield Output(f"{_FOLDER}/{summary.FILE}", _lines({"generated": about} | msgspec.to_builtins(summary.of(catalog.database)), "") + "\n")
     tables = sql_rows.tables(catalog)
     names = dict.fromkeys(name for entry in catalog.database.spec.instructions for name in entry.qualifiers)
     text = render(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.evidence import summary
 from ptxmma.instructions import Catalog
 from ptxmma.model import (
     Condition,
@@ -67,8 +68,39 @@ def tables(catalog: Catalog) -> Tables:
     found |= _variants(catalog)
     found |= _shared_memory(spec)
     found |= _protocol(spec)
-    found["errata"] = [(entry.id, entry.family, entry.section, entry.says, entry.holds, entry.known) for entry in spec.errata]
+    found |= _errata(spec)
+    found |= _evidence(catalog)
     return found
+
+
+def _evidence(catalog: Catalog) -> Tables:
+    """Variants and layouts have their numbers in the order of the catalog."""
+    told = summary.of(catalog.database)
+    found: Tables = {"witnesses": [(tool.name, tool.kind, tool.version, tool.sha256, tool.date) for tool in told.tools]}
+    found["assembler_answers"] = [
+        (number, cuda, target) for number, answer in enumerate(told.answers) for cuda, targets in answer.items() for target in targets
+    ]
+    found |= {"evidence": [], "executions": [], "peer_atoms": []}
+    for variant, instruction in enumerate(catalog.all(), 1):
+        row = told.instructions.get(instruction.canonical)
+        if row is None:
+            continue
+        found["evidence"].append((variant, row.assembled, " ".join(row.stale)))
+        for ran in row.executed:
+            found["executions"].append((variant, ran.chip, ran.launches, ran.wrong, " or ".join(ran.machine), ran.native))
+        for agrees, atoms in ((True, row.peers), (False, row.differing)):
+            found["peer_atoms"] += [(variant, atom, agrees) for atom in atoms]
+    numbers = {layout.name: number for number, layout in enumerate(catalog.database.layouts, 1)}
+    found["layout_launches"] = [(numbers[name], launches) for name, launches in told.layouts.items() if name in numbers]
+    return found
+
+
+def _errata(spec: Spec) -> Tables:
+    fields = ("tool", "target", "ptx", "compiled_for", "asked", "example", "answer", "database")
+    return {
+        "errata": _fields(spec.errata, "id", "family", "section", "says", "holds", "known", "textual"),
+        "sightings": [(entry.id, *row) for entry in spec.errata for row in _fields(entry.seen, *fields)],
+    }
 
 
 # --- types and targets ------------------------------------------------------------------------------------------------------

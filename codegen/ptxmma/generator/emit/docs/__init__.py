@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma import requirements
+from ptxmma.evidence import summary
+from ptxmma.generator import evidence
 from ptxmma.generator.emit import Output
-from ptxmma.generator.emit.docs import family, pictures, rest
+from ptxmma.generator.emit.docs import family, peers, pictures, proofs, rest
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
 from ptxmma.generator.emit.templating import banner, render
@@ -33,9 +35,11 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     gallery = Gallery(spec)
     families = list(dict.fromkeys(entry.family for entry in spec.instructions))
     forms = {entry.name: family.rows(catalog, entry) for entry in spec.instructions}
+    told, reports = summary.of(catalog.database), evidence.attached(catalog)
     pages: dict[str, tuple[str, dict[str, Any]]] = {}
     for name in families:
-        pages[f"instructions/{_file(name)}"] = "family", family.page(catalog, gallery, name, forms)
+        proven = [proofs.forms(entry, forms[entry.name], told) for entry in spec.instructions if entry.family == name]
+        pages[f"instructions/{_file(name)}"] = "family", family.page(catalog, gallery, name, forms) | {"evidence": proven}
     pages["all_instructions"] = "all_instructions", _all_instructions(spec, forms)
     pages["types"] = "types", _types(spec, gallery)
     pages["targets"] = "targets", _targets(spec, forms)
@@ -49,7 +53,11 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     if spec.protocol is not None:
         pages["protocol"] = "protocol", _protocol(spec)
     if spec.errata:
-        pages["errata"] = "errata", {"errata": family.errata_table(spec.errata, labelled=True)}
+        pages["errata"] = "errata", {"errata": family.errata_table(spec.errata, labelled=True), "answers": family.answers(spec.errata)}
+    if reports is not None and told.tools:
+        pages["evidence"] = "evidence", proofs.page(catalog, reports, told)
+        if reports.peers is not None:
+            pages["peers"] = "peers", peers.page(reports.peers)
     pages["index"] = "index", _index(spec, families, forms, list(pages))
     first = banner("..", catalog, ["spec/"])
     shared = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}

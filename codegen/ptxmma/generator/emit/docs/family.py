@@ -5,6 +5,7 @@ Everything is derived from the model; which sections a family has follows from w
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -16,7 +17,20 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, gather, to_latex
 from ptxmma.instructions import Catalog, Instruction, operand_names
 from ptxmma.layouts import Plan
-from ptxmma.model import Accumulation, Cases, Condition, Erratum, Form, InstructionSet, Layout, Semantics, Spec, Statement, matches
+from ptxmma.model import (
+    Accumulation,
+    Cases,
+    Condition,
+    Erratum,
+    Form,
+    InstructionSet,
+    Layout,
+    Semantics,
+    Sighting,
+    Spec,
+    Statement,
+    matches,
+)
 from ptxmma.operands import Operand
 from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
 
@@ -669,7 +683,7 @@ def _accumulation(entry: InstructionSet) -> str:
 
 
 def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
-    """Errata as a table; on the page of all errata each is a target of references."""
+    """Errata as a table; on the page of all errata each is a target of references and refers to what tools answered."""
     return rest.table(
         ("Section", "The manual says", "What holds", "How that is known"),
         (
@@ -678,9 +692,38 @@ def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
                 + f"{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}",
                 rest.text(erratum.says),
                 rest.text(erratum.holds),
-                rest.text(erratum.known),
+                rest.text(erratum.known)
+                + (f"\n\n{rest.link('Asked and answered', _answers_label(erratum))}" if labelled and erratum.seen else ""),
             )
             for erratum in errata
         ),
         kind="errata",
     )
+
+
+def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:
+    """What tools were asked about each erratum, and below each question who answered what."""
+    return [
+        {
+            "label": _answers_label(erratum),
+            "link": rest.link(erratum.id, rest.label("erratum", erratum.id)),
+            "lines": [line for asked, seen in itertools.groupby(erratum.seen, key=_asked) for line in (asked, *map(_answered, seen))],
+        }
+        for erratum in errata
+        if erratum.seen
+    ]
+
+
+def _answers_label(erratum: Erratum) -> str:
+    return rest.label("answers", erratum.id)
+
+
+def _asked(one: Sighting) -> str:
+    return one.asked or (f"example {one.example}" if one.example else "a module without instructions")
+
+
+def _answered(one: Sighting) -> str:
+    where = ", ".join(filter(None, (one.tool, one.target, one.ptx and f"PTX ISA {one.ptx}")))
+    compiled = f" compiled for {one.compiled_for}" if one.compiled_for else ""
+    database = f" [the database {one.database} it]" if one.database else ""
+    return f"  {where}{compiled}: {one.answer}{database}"

@@ -1,0 +1,177 @@
+"""The page of the evidence: who was asked what, and what came of it, from the reports."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ptxmma.evidence.silicon import Silicon
+from ptxmma.evidence.summary import Evidence, Summary
+from ptxmma.generator.emit.docs import family, rest
+from ptxmma.generator.evidence import Reports
+from ptxmma.instructions import Catalog
+from ptxmma.model import InstructionSet
+
+#: Digits of a digest that tell files apart.
+_SHORT = 12
+
+
+def page(catalog: Catalog, told: Reports, summary: Summary) -> dict[str, Any]:
+    """The data of the page; parts whose report is not there are empty."""
+    proofs = {instruction.canonical: summary.of(instruction.canonical) for instruction in catalog.all()}
+    return {
+        "instructions": f"{len(proofs):,}",
+        "tools": rest.table(("Witness", "Version", "SHA-256", "Asked on"), _tools(summary)),
+        "families": rest.table(
+            ("Family", "Instructions", "Assembled", "Run on a chip", "natively", "CuTe agrees", "Not executed"), _families(catalog, proofs)
+        ),
+        "assembler": _assembler(told.assembler),
+        "silicon": _silicon(catalog, told.silicon, proofs) if told.silicon else {},
+        "examples": told.examples.get("counts", {}),
+        "mutation": _mutation(told.mutation),
+        "stale": sum(bool(proof.stale) for proof in proofs.values()),
+    }
+
+
+def forms(entry: InstructionSet, rows: Sequence[family.Row], told: Summary) -> str:
+    """What stands behind each form of an instruction, for the page of its family; nothing where nobody was asked."""
+    if not told.tools:
+        return ""
+    return rest.table(("Form", "Variants", "Assembled by CUDA", "On a chip", "CuTe"), (_form(entry, row, told) for row in rows))
+
+
+def _form(entry: InstructionSet, row: family.Row, told: Summary) -> Sequence[str]:
+    found = [told.of(instruction.canonical) for instruction in row.members]
+    releases = list(dict.fromkeys(cuda for proof in found for cuda in proof.assembled))
+    span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}" if releases else "none"
+    counts = {
+        "natively": sum(all(one.native for one in proof.executed) for proof in found if proof.executed),
+        "through other code": sum(not all(one.native for one in proof.executed) for proof in found if proof.executed),
+        "not executed": sum(not proof.executed for proof in found),
+    }
+    ran = _counted(counts, len(found))
+    agree = _counted({"the same": sum(bool(proof.peers) for proof in found)}, len(found)) or rest.NOTHING
+    return rest.code(family.pattern(entry, row)), str(len(found)), rest.text(span), ran, agree
+
+
+def _counted(counts: dict[str, int], of: int) -> str:
+    """``"natively"`` where it is all of them, ``"12 natively, 4 not executed"`` else."""
+    return ", ".join(what if count == of else f"{count} {what}" for what, count in counts.items() if count)
+
+
+def _tools(summary: Summary) -> Iterator[Sequence[str]]:
+    for tool in summary.tools:
+        yield rest.text(tool.name), rest.text(tool.version), rest.code(tool.sha256[:_SHORT]), rest.text(tool.date)
+
+
+def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequence[str]]:
+    grouped: dict[str, list[Evidence]] = defaultdict(list)
+    for instruction in catalog.all():
+        grouped[instruction.family].append(proofs[instruction.canonical])
+    for name, found in grouped.items():
+        counts = (
+            len(found),
+            sum(bool(proof.assembled) for proof in found),
+            sum(bool(proof.executed) for proof in found),
+            sum(bool(proof.executed) and all(one.native for one in proof.executed) for proof in found),
+            sum(bool(proof.peers) for proof in found),
+            sum(not proof.executed for proof in found),
+        )
+        yield rest.link(name, rest.label("family", name)), *map(str, counts)
+
+
+def _assembler(report: dict[str, Any]) -> dict[str, str]:
+    if not report:
+        return {}
+    negative = report["negative"]
+    return {
+        "answers": f"{sum(report['asked'].values()):,}",
+        "releases": str(len(report["assemblers"])),
+        "disagreements": str(sum(len(each["lines"]) for each in report["disagreements"])),
+        "neighbours": f"{sum(each['lines'] for each in negative['families'].values()):,}",
+        "unexplained": str(sum(len(each["lines"]) for each in negative["disagreements"])),
+        "explained": f"{sum(len(each['lines']) for each in negative['explained']):,}",
+    }
+
+
+def _silicon(catalog: Catalog, report: Silicon, proofs: dict[str, Evidence]) -> dict[str, Any]:
+    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if not one.native}
+    return {
+        "chip": rest.text(report.chip.name),
+        "launches": f"{sum(row.launches for row in report.instructions):,}",
+        "replays": f"{sum(len(row.replays) for row in report.instructions):,}",
+        "instructions": f"{len(report.instructions):,}",
+        "layouts": str(len(report.layouts)),
+        "all_layouts": str(len(catalog.database.layouts)),
+        "failures": str(len(report.failures)),
+        "replaced": rest.table(("Machine instructions", "Instead of"), _replaced(catalog, replaced)),
+        "replaced_count": len(replaced),
+        "memory": rest.table(("Operand", "Majorness", "Swizzle", "Types", "Launches", "Base offsets"), _memory(report)),
+        "held": rest.table(("Layout", "Launches"), _layouts(catalog, report)),
+        "observations": rest.table(("Question", "Instructions", "Tried", "Seen"), _observations(report)),
+    }
+
+
+def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterator[Sequence[str]]:
+    """The machine instructions by family and shape, with the types that they stand for."""
+    grouped: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for instruction in catalog.all():
+        if instruction.canonical in replaced:
+            shape = "m{}n{}k{}".format(*instruction.shape or ())
+            grouped[instruction.family, shape][" or ".join(replaced[instruction.canonical])].append(instruction.canonical)
+    for (kind, shape), machines in grouped.items():
+        for machine, names in machines.items():
+            shown = "no tensor-core instruction" if machine == "none" else rest.code(machine)
+            instead = f"{rest.code(names[0])} and {len(names) - 1} more of {kind} {shape}" if len(names) > 1 else rest.code(names[0])
+            yield shown, instead
+
+
+def _memory(report: Silicon) -> Iterator[Sequence[str]]:
+    grouped: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
+    for row in report.shared_memory:
+        grouped[row.operand, row.majorness, row.swizzle].append(row)
+    for (operand, majorness, swizzle), rows in sorted(grouped.items()):
+        offsets = sorted({offset for row in rows for offset in row.base_offsets})
+        yield (
+            operand.upper(),
+            majorness,
+            swizzle,
+            rest.codes(row.type for row in rows),
+            f"{sum(row.launches for row in rows):,}",
+            rest.numbers(offsets),
+        )
+
+
+def _layouts(catalog: Catalog, report: Silicon) -> Iterator[Sequence[str]]:
+    launches = {row.layout: row.launches for row in report.layouts}
+    for layout in catalog.database.layouts:
+        count = launches.get(layout.name)
+        yield rest.code(layout.name), f"{count:,}" if count else "not executed"
+
+
+def _observations(report: Silicon) -> Iterator[Sequence[str]]:
+    grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for answer in report.observations:
+        grouped[answer.question, answer.tried, answer.seen].append(answer.instruction)
+    for (question, tried, seen), names in grouped.items():
+        yield rest.text(question), rest.codes(names), rest.text(tried), rest.text(seen)
+
+
+def _mutation(report: dict[str, Any]) -> dict[str, Any]:
+    if not report:
+        return {}
+    survivors = report["survivors"]
+    killed = sorted(report["killed"].items(), key=lambda pair: -pair[1])
+    return {
+        "tried": f"{report['tried']:,}",
+        "contradicted": f"{sum(count for _, count in killed):,}",
+        "same": len(report["unchanged"]) + len(report["reworded"]),
+        "survived": len(survivors),
+        "unexplained": sum(not one.get("explained") for one in survivors),
+        "killed": rest.table(("First contradicted by", "Mutants"), ((rest.text(name), str(count)) for name, count in killed)),
+        "survivors": rest.table(
+            ("Mutant", "Why nothing contradicts it"),
+            ((rest.code(one["mutant"]), rest.text(one.get("explained", "")) or rest.NOTHING) for one in survivors),
+        ),
+    }
