@@ -168,6 +168,8 @@ def verify(
     """
     if sum((assembler, silicon, peers, reference is not None)) != 1:
         raise click.UsageError("say what to hold it against: one of --assembler, --silicon, --peers, --reference")
+    if report is not None and not report.parent.is_dir():
+        raise click.BadParameter(f"there is no directory {report.parent}", param_hint="--report")
     from ptxmma.verify import commands
 
     day = f"{date or datetime.now():%Y-%m-%d}"

@@ -41,6 +41,7 @@ class Column(NamedTuple):
     target: str
     accepted: tuple[tuple[str, ...], ...]  # the versions that accept it, for each line
     said: tuple[str, ...]  # in the newest version; "" for a line that it accepts
+    versions: int  # in so many of them it was asked: in others it refuses a module without any line, too
 
 
 class Difference(NamedTuple):
@@ -114,7 +115,7 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
     count = range(len(subject.lines.texts))
     accepted = tuple(tuple(version for version, refused in said.items() if line not in refused) for line in count)
     last = said[max(said, key=version_key)] if said else {}
-    return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count))
+    return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count), len(said))
 
 
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
@@ -160,9 +161,9 @@ def verdict(accepted: Sequence[str], versions: Sequence[str]) -> str:
     return f"accepted from {first} on" if first else f"accepted in {', '.join(accepted)} only"
 
 
-def asked(columns: Iterable[Column], catalog: Catalog) -> Counter[str]:
+def asked(columns: Iterable[Column]) -> Counter[str]:
     """How many answers each CUDA release gave."""
     found: Counter[str] = Counter()
     for column in columns:
-        found[column.assembler.cuda] += len(column.accepted) * len(versions_of(catalog, column.assembler))
+        found[column.assembler.cuda] += len(column.accepted) * column.versions
     return found

@@ -47,7 +47,7 @@ def compose(
         "assemblers": [_assembler(assembler, columns) for assembler in assemblers],
         "versions": list(dict.fromkeys(version for each in assemblers for version in matrix.versions_of(catalog, each))),
         "facts": {family: sha256 for family, sha256 in facts.accepted(catalog).items() if family in asked},
-        "asked": dict(matrix.asked(columns, catalog)),
+        "asked": dict(matrix.asked(columns)),
         "answers": _classes(subject, columns),
         "explained": [_difference(each) for each in differences if each.explained],
         "disagreements": [_difference(each) for each in differences if not each.explained],

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
                 yield from (f"    {ptx.compact(line)}" for line in difference.lines[:_SHOWN])
         for disagreement in self.disagreements:
             yield f"{disagreement}; erratum {disagreement.erratum}" if disagreement.erratum else str(disagreement)
-        asked = matrix.asked(self.columns, catalog)
+        asked = matrix.asked(self.columns)
         wrong = sum(len(each.lines) for each in self.differences if not each.explained)
         lines = len(self.subject.lines.texts)
         yield f"matrix: {len(asked)} assemblers, {lines} lines, {sum(asked.values())} answers, {wrong} disagreements"
@@ -77,7 +77,7 @@ def run(
     """Ask the assemblers everything; no target or family means all, and no cache :data:`ptxmma.verify.questions.ANSWERS`.
 
     Raises:
-        UnknownNameError: a target or a family that the database does not have.
+        UnknownNameError: a target or a family that the database does not have, or targets that no assembler knows.
         AssemblerError: an assembler was interrupted, or failed without naming a line.
     """
     spec = catalog.database.spec
@@ -87,6 +87,9 @@ def run(
     kept = cache or questions.ANSWERS
     with shown() as bar:
         columns = matrix.sweep(subject, chosen, wanted, kept, jobs, _moving(bar, "matrix"))
+        if not columns:
+            names = ", ".join(f"CUDA {assembler.cuda}" for assembler in chosen)
+            raise UnknownNameError(f"nothing was asked: {names} knows no target of {', '.join(wanted)}")
         found = negative.disagreements(catalog, neighbours, chosen, wanted, kept, jobs, _moving(bar, "negative space"))
     return Outcome(subject, columns, list(matrix.differences(subject, columns)), neighbours, found)
 

@@ -66,6 +66,8 @@ def run(database: Path, target: str | None = None, *, families: Iterable[str] = 
     catalog, asked = Catalog(load(database)), _chip()
     target = target or _target(catalog, asked)
     count = sum(1 for _ in kernels(catalog, target, families))
+    if not count:
+        raise RuntimeError(f"nothing to run: the database has no matrix instruction for {target} in {', '.join(families) or 'any family'}")
     ranges = [range(first, min(first + PER_FILE, count)) for first in range(0, count, PER_FILE)]
     tasks = (joblib.delayed(_part)(database, target, tuple(families), part, nvcc) for part in ranges)
     rows = [row for part in joblib.Parallel(n_jobs=jobs)(tasks) for row in part]
