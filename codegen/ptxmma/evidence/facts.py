@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -46,6 +46,11 @@ def accepted(catalog: Catalog) -> dict[str, str]:
         told = [instruction.canonical, forms, sorted(instruction.accepted_by().items())]
         found.setdefault(instruction.family, []).append(told)
     return {family: hashlib.sha256(msgspec.json.encode(told)).hexdigest() for family, told in found.items()}
+
+
+def stale(told: Mapping[str, str], catalog: Catalog) -> list[str]:
+    """The families of a catalog of which answers with these digests do not, or no longer, speak."""
+    return [family for family, digest in accepted(catalog).items() if told.get(family) != digest]
 
 
 def of_lines(lines: Iterable[str]) -> str:

@@ -132,17 +132,5 @@ def load(path: Path = PATH) -> Report:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a report, without references: readers of ``spec/schema/`` follow none but those to common definitions."""
-    made = reports.schema(Report, "What other projects say of the same instructions")
-    definitions = made.pop("$defs")
-
-    def inlined(part: Any) -> Any:
-        if isinstance(part, list):
-            return [inlined(each) for each in part]
-        if not isinstance(part, dict):
-            return part
-        found = {key: inlined(each) for key, each in part.items() if key != "$ref"}
-        return found | inlined(definitions[part["$ref"].rpartition("/")[2]]) if "$ref" in part else found
-
-    whole: dict[str, Any] = inlined(made) | {"title": made["title"]}
-    return whole
+    """The JSON Schema of a report."""
+    return reports.schema(Report, "What other projects say of the same instructions")

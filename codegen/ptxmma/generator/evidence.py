@@ -69,7 +69,7 @@ def summary(catalog: Catalog, told: Reports) -> Summary:
     """What the reports say of each instruction of a catalog."""
     accepted = _accepted(told.assembler)
     classes: dict[tuple[tuple[str, tuple[str, ...]], ...], int] = {}
-    stale = _stale_families(catalog, told.assembler)
+    stale = facts.stale(told.assembler["facts"], catalog) if told.assembler else []
     executed = {row.instruction: row for row in told.silicon.instructions} if told.silicon else {}
     atoms = _atoms(told.peers)
     differing = {(entry.subject, entry.instruction) for entry in told.peers.differences} if told.peers else set()
@@ -109,12 +109,6 @@ def _common(forms: list[_Answers]) -> _Answers:
     first, *others = forms
     kept = {cuda: tuple(name for name in names if all(name in form.get(cuda, ()) for form in others)) for cuda, names in first.items()}
     return {cuda: names for cuda, names in kept.items() if names}
-
-
-def _stale_families(catalog: Catalog, report: dict[str, Any]) -> set[str]:
-    if not report:
-        return set()
-    return {family for family, digest in facts.accepted(catalog).items() if report["facts"].get(family) != digest}
 
 
 def _atoms(report: Peers | None) -> dict[str, dict[str, tuple[str, str]]]:

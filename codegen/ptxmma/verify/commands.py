@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.progress import Progress as Bar
-
 from ptxmma import paths
 from ptxmma.evidence import reports
 from ptxmma.instructions import Catalog
 from ptxmma.verify import assemblers, errata, examples, report, run
 from ptxmma.verify.assemblers import Assembler
-from ptxmma.verify.questions import AssemblerError, Progress
+from ptxmma.verify.questions import AssemblerError
 from ptxmma.verify.reference import NoExamplesError
 
 
@@ -104,8 +102,8 @@ def reference(catalog: Catalog, date: str, directory: Path, ptxas: Sequence[str]
     chosen = _assemblers(ptxas)
     try:
         with run.shown() as bar:
-            found = examples.run(catalog, directory, chosen, date, _moving(bar, "examples"))
-            asked, differing = errata.differences(catalog, chosen, jobs, _moving(bar, "errata"))
+            found = examples.run(catalog, directory, chosen, date, run.moving(bar, "examples"))
+            asked, differing = errata.differences(catalog, chosen, jobs, run.moving(bar, "errata"))
     except (NoExamplesError, AssemblerError, OSError) as error:
         raise VerifyError(str(error)) from None
 
@@ -130,8 +128,3 @@ def _assemblers(ptxas: Sequence[str]) -> list[Assembler]:
     if not chosen:
         raise VerifyError("no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH")
     return chosen
-
-
-def _moving(bar: Bar, title: str) -> Progress:
-    task = bar.add_task(title, total=None)
-    return lambda done, of: bar.update(task, completed=done, total=of)

@@ -25,7 +25,7 @@ Report = Mapping[str, Any]
 
 def stale(report: Report, catalog: Catalog) -> list[str]:
     """The families of a catalog that the report's answers are not, or no longer, about."""
-    return [family for family, sha256 in facts.accepted(catalog).items() if report["facts"].get(family) != sha256]
+    return facts.stale(report["facts"], catalog)
 
 
 def compose(

@@ -86,11 +86,11 @@ def run(
     neighbours = negative.neighbours(catalog, families)
     kept = cache or questions.ANSWERS
     with shown() as bar:
-        columns = matrix.sweep(subject, chosen, wanted, kept, jobs, _moving(bar, "matrix"))
+        columns = matrix.sweep(subject, chosen, wanted, kept, jobs, moving(bar, "matrix"))
         if not columns:
             names = ", ".join(f"CUDA {assembler.cuda}" for assembler in chosen)
             raise UnknownNameError(f"nothing was asked: {names} knows no target of {', '.join(wanted)}")
-        found = negative.disagreements(catalog, neighbours, chosen, wanted, kept, jobs, _moving(bar, "negative space"))
+        found = negative.disagreements(catalog, neighbours, chosen, wanted, kept, jobs, moving(bar, "negative space"))
     return Outcome(subject, columns, list(matrix.differences(subject, columns)), neighbours, found)
 
 
@@ -126,6 +126,7 @@ def shown() -> Iterator[Progress]:
         yield bar
 
 
-def _moving(bar: Progress, title: str) -> questions.Progress:
+def moving(bar: Progress, title: str) -> questions.Progress:
+    """A task of a progress bar, to be told how far it is."""
     task = bar.add_task(title, total=None)
     return lambda done, of: bar.update(task, completed=done, total=of)
