@@ -1,0 +1,97 @@
+"""What verbs share: options, and how a spec is read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmma import paths
+from ptxmma.cli.render import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ptxmma.instructions import Catalog, Instruction
+
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def spec_options(command: click.decorators.FC) -> click.decorators.FC:
+    """``--spec`` and ``--overlay``: the YAML that a verb works on."""
+    overlay = click.option("--overlay", type=DIRECTORY, help="More YAML: its files join those of the spec, or replace them by name.")
+    spec = click.option("--spec", type=DIRECTORY, default=paths.SPEC, show_default="the packaged spec", help="Directory of YAML files.")
+    return spec(overlay(command))
+
+
+def read(spec: Path, overlay: Path | None) -> Catalog:
+    """Read a spec, or say everything that is wrong with it and exit with 1."""
+    from ptxmma.generator import pipeline
+    from ptxmma.generator.problems import SpecError
+
+    try:
+        return pipeline.read(spec, overlay)
+    except SpecError as error:
+        click.echo(error, err=True)
+        click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec; nothing was written", err=True)
+        sys.exit(1)
+    except ValueError as error:  # a report in spec/evidence/
+        raise click.ClickException(str(error)) from None
+
+
+def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:
+    """``INSTRUCTION`` and ``--database``: what :func:`find` looks up."""
+    argument = click.argument("spelling", metavar="INSTRUCTION", shell_complete=_spellings)
+    return argument(database_option(command))
+
+
+def database_option(command: click.decorators.FC) -> click.decorators.FC:
+    """``--database``: where the answers come from."""
+    held = click.Path(exists=True, dir_okay=False)
+    return click.option("--database", type=held, help="Another ptxmma.json than the packaged one.")(command)
+
+
+def find(spelling: str, database: str | None) -> Instruction:
+    """The instruction of a spelling; where there is none, say what is close and exit with 2."""
+    from ptxmma.instructions import UnknownInstruction, instruction
+
+    try:
+        return instruction(spelling, database=database)
+    except UnknownInstruction as error:
+        click.echo(error, err=True)
+        sys.exit(2)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--database") from None
+
+
+def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Canonical spellings that go on as far as the next dot that they share: a shell shows a few words, not a thousand."""
+    from ptxmma.instructions import catalog
+
+    known = [found.canonical for found in catalog(context.params.get("database")).all() if found.canonical.startswith(begun)]
+    dots = begun.count(".") + 1
+    found = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
+    while len(found) == 1 and len(known) > 1:  # no choice yet
+        dots += 1
+        found = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
+    return list(found)
+
+
+def json_option(command: click.decorators.FC) -> click.decorators.FC:
+    """``--json`` of a verb whose answer is no table."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
+
+
+def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """``--format`` with :data:`ptxmma.cli.render.FORMATS` and ``more``, as ``form``; ``--json`` is short for ``--format json``."""
+
+    def add(command: click.decorators.FC) -> click.decorators.FC:
+        short = click.option("--json", "form", flag_value="json", help="Short for --format json.")
+        form = click.option(
+            "--format", "form", type=click.Choice([*FORMATS, *more]), default="grid", show_default=True, help="How to print it."
+        )
+        return form(short(command))
+
+    return add
