@@ -5,6 +5,7 @@
 # make bench      measure
 # make assemblers fetch the pinned ptxas releases into .cache/assemblers
 # make verify     ask them about everything, and write the evidence
+# make evidence   ask every witness that is here: assemblers, peers, a GPU, mutants; REFERENCE=DIR: the manual's text too
 # make mutate     change one fact at a time: would anybody notice?
 # Each target sets up what it needs in .venv first.
 
@@ -12,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: generate check test docs lint bench assemblers verify mutate clean
+.PHONY: generate check test docs lint bench assemblers verify evidence mutate clean
 
 generate: $(STAMP)
 	$(BIN)/ptxmma generate
@@ -39,6 +40,13 @@ bench: $(STAMP)
 
 verify: assemblers
 	$(BIN)/ptxmma verify --assembler --report spec/evidence/assembler.json
+
+evidence: verify
+	$(BIN)/ptxmma verify --peers --report spec/evidence/peers.json
+	$(if $(REFERENCE),$(BIN)/ptxmma verify --reference $(REFERENCE) --report spec/evidence/examples.json)
+	@if nvidia-smi > /dev/null 2>&1; then $(BIN)/ptxmma verify --silicon --report spec/evidence/silicon.json; \
+	else echo "no GPU here: spec/evidence/silicon.json stays as it is"; fi
+	$(MAKE) mutate
 
 mutate: $(STAMP)
 	$(BIN)/python -m ptxmma.verify.mutation --report spec/evidence/mutation.json

@@ -129,7 +129,7 @@ def test_a_chip_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match="nvcc is not on the PATH; it comes with a CUDA toolkit"):
-        report.run(paths.DATABASE, date="2026-01-01")
+        report.run(paths.DATABASE, paths.INCLUDE, date="2026-01-01")
 
 
 def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:

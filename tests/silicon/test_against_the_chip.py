@@ -24,7 +24,7 @@ _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
 
 @pytest.mark.usefixtures("gpu", "nvcc")
 def test_every_product_is_exact(catalog: Catalog) -> None:
-    found = report.run(paths.DATABASE, _TARGET, date="")
+    found = report.run(paths.DATABASE, paths.INCLUDE, _TARGET, date="")
     assert not found.failures
     chosen = [kernel.instruction for kernel in kernels(catalog, _TARGET)]
     assert [row.instruction for row in found.instructions] == list(dict.fromkeys(one.canonical for one in chosen))

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import click
 
-from ptxmma.cli.options import DIRECTORY, read, spec_options
+from ptxmma import paths
+from ptxmma.cli.options import read, spec_options
+
+_TEXT = click.Path(exists=True, file_okay=False, path_type=Path)
+#: What each witness can be asked for in part.
+_TAKES = {
+    "--assembler": {"--ptxas", "--target", "--family", "--jobs"},
+    "--silicon": {"--target", "--family", "--jobs"},
+    "--peers": {"--ptxas"},
+    "--reference": {"--ptxas", "--jobs"},
+}
 
 
 @click.command("verify")
@@ -16,7 +26,7 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
 @click.option("--assembler", is_flag=True, help="Ask ptxas: every instruction on every target in every version, and what lies near.")
 @click.option("--silicon", is_flag=True, help="Run every instruction on the GPU of this machine, through the generated wrappers.")
 @click.option("--peers", is_flag=True, help="Compare with CuTe's atoms and PyTorch's conversions.")
-@click.option("--reference", type=DIRECTORY, help="Assemble every example in this text of the manual, and all that the errata say.")
+@click.option("--reference", type=_TEXT, help="Assemble every example in this text of the manual, and all that the errata say.")
 @click.option(
     "--ptxas",
     multiple=True,
@@ -47,23 +57,28 @@ def command(
 
     The assemblers' answers are kept: an interrupted run goes on where it stopped.
     """
-    if sum((assembler, silicon, peers, reference is not None)) != 1:
-        raise click.UsageError("say what to hold it against: one of --assembler, --silicon, --peers, --reference")
-    if report is not None and not report.parent.is_dir():
-        raise click.BadParameter(f"there is no directory {report.parent}", param_hint="--report")
+    witnesses = {"--assembler": assembler, "--silicon": silicon, "--peers": peers, "--reference": reference is not None}
+    chosen = [name for name, given in witnesses.items() if given]
+    if len(chosen) != 1:
+        raise click.UsageError(f"say what to hold it against: one of {', '.join(witnesses)}")
+    given = {name for name, value in {"--ptxas": ptxas, "--target": targets, "--family": families, "--jobs": jobs}.items() if value}
+    _refuse(chosen[0], given - _TAKES[chosen[0]])
+    _check_report(report, partial=given & {"--ptxas", "--target", "--family"})
     from ptxmma.verify import commands
 
     day = f"{date or datetime.now():%Y-%m-%d}"
     processes = jobs or -1
+    catalog = read(spec, overlay)
     try:
         if silicon:
-            found = commands.silicon(day, targets, families, processes)
+            own = (spec, overlay) == (paths.SPEC, None)
+            found = commands.silicon(catalog, day, targets, families, processes, packaged=own)
         elif peers:
-            found = commands.peers(read(spec, overlay), day)
+            found = commands.peers(catalog, day, ptxas)
         elif reference is not None:
-            found = commands.reference(read(spec, overlay), day, reference, ptxas, processes)
+            found = commands.reference(catalog, day, reference, ptxas, processes)
         else:
-            found = commands.assembler(read(spec, overlay), day, ptxas, targets, families, processes)
+            found = commands.assembler(catalog, day, ptxas, targets, families, processes)
     except commands.VerifyError as error:
         raise click.ClickException(str(error)) from None
     if report is not None:
@@ -74,3 +89,23 @@ def command(
     for line in found.lines:
         click.echo(line)
     sys.exit(0 if found.agrees else 1)
+
+
+def _refuse(witness: str, options: set[str]) -> None:
+    if options:
+        raise click.UsageError(f"{witness} takes no {', '.join(sorted(options))}; it takes {', '.join(sorted(_TAKES[witness]))}")
+
+
+def _check_report(report: Path | None, partial: set[str]) -> None:
+    """A report can be written; one of a part does not take the place of the evidence of the whole."""
+    if report is None:
+        return
+    if not report.parent.is_dir():
+        raise click.BadParameter(f"there is no directory {report.parent}", param_hint="--report")
+    from ptxmma.evidence.reports import FOLDER
+
+    if partial and report.resolve().parent == FOLDER.resolve():
+        asked = ", ".join(sorted(partial))
+        raise click.BadParameter(
+            f"{asked} asks for a part; {report.parent} holds the evidence of the whole: write it elsewhere", param_hint="--report"
+        )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma import paths
 from ptxmma.evidence import reports
+from ptxmma.generator import pipeline, write
 from ptxmma.instructions import Catalog
 from ptxmma.verify import assemblers, errata, examples, report, run
 from ptxmma.verify.assemblers import Assembler
@@ -40,17 +43,24 @@ def assembler(catalog: Catalog, date: str, ptxas: Sequence[str], targets: Sequen
     return Result(outcome.lines(), report.text(outcome.report(date)), outcome.agrees)
 
 
-def silicon(date: str, targets: Sequence[str], families: Sequence[str], jobs: int) -> Result:
+def silicon(catalog: Catalog, date: str, targets: Sequence[str], families: Sequence[str], jobs: int, *, packaged: bool) -> Result:
     """Every instruction that the chip of this machine runs, through the generated wrappers.
 
+    ``packaged``: the catalog is the packaged one, whose wrappers are there; for another they are generated first.
+
     Raises:
-        VerifyError: no chip, no toolkit, or a target that the chip does not run.
+        VerifyError: no chip, no toolkit, an unknown name, or a target that the chip does not run.
     """
     from ptxmma.verify.silicon import report as chip  # NumPy and what follows it: other parts need none of it
 
     try:
-        found = chip.run(paths.DATABASE, targets[0] if targets else None, families=families, jobs=jobs, date=date)
-    except (RuntimeError, OSError) as error:
+        chosen = run.choose("target", targets, [entry.name for entry in catalog.database.spec.targets]) if targets else []
+        if len(chosen) > 1:
+            raise VerifyError(f"a chip is asked about one target at a time, not about {', '.join(chosen)}")
+        run.choose("family", families, dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
+        with _generated(catalog) if not packaged else contextlib.nullcontext((paths.DATABASE, paths.INCLUDE)) as (database, include):
+            found = chip.run(database, include, chosen[0] if chosen else None, families=families, jobs=jobs, date=date)
+    except (RuntimeError, OSError, run.UnknownNameError) as error:
         raise VerifyError(str(error)) from None
 
     def lines() -> Iterator[str]:
@@ -67,7 +77,16 @@ def silicon(date: str, targets: Sequence[str], families: Sequence[str], jobs: in
     return Result(lines(), reports.text(found), not found.failures)
 
 
-def peers(catalog: Catalog, date: str) -> Result:
+@contextlib.contextmanager
+def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
+    """The database and the headers of a catalog, in a folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        write.write(pipeline.changes(catalog, out), out)
+        yield out / "generated" / "database" / "ptxmma.json", out / "generated" / "include"
+
+
+def peers(catalog: Catalog, date: str, ptxas: Sequence[str]) -> Result:
     """CuTe's atoms and PyTorch's conversions.
 
     Raises:
@@ -76,7 +95,8 @@ def peers(catalog: Catalog, date: str) -> Result:
     from ptxmma.verify import peers as others  # NumPy again
     from ptxmma.verify.peers.probe import CompilerError
 
-    asked = {each.cuda: Path(each.path) for each in assemblers.fetched()}
+    chosen = _assemblers(ptxas) if ptxas else assemblers.fetched()
+    asked = {each.cuda: Path(each.path) for each in chosen}
     try:
         found = others.run(catalog, date, assemblers=asked)
     except (others.MissingPeerError, CompilerError) as error:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import joblib
 
-from ptxmma import __version__, paths
+from ptxmma import __version__
 from ptxmma.evidence import facts
 from ptxmma.evidence.silicon import Chip as ChipRecord
 from ptxmma.evidence.silicon import Compiler, Execution, Failure, Held, Launch, Shared, Silicon
@@ -48,11 +48,12 @@ class Row(NamedTuple):
     memory: tuple[tuple[Memory, int, bool], ...]  # of each image its base offset, and whether D was wrong
 
 
-def run(database: Path, target: str | None = None, *, families: Iterable[str] = (), jobs: int = -1, date: str) -> Silicon:
+def run(database: Path, include: Path, target: str | None = None, *, families: Iterable[str] = (), jobs: int = -1, date: str) -> Silicon:
     """Run every kernel of a target on the chip of this machine.
 
     Args:
         database: ``ptxmma.json``.
+        include: the headers that were generated with it.
         target: what to compile for; by default the chip's own, with what only it has: ``"sm_90a"``.
         families: only these.
         jobs: processes, as joblib counts them.
@@ -61,18 +62,18 @@ def run(database: Path, target: str | None = None, *, families: Iterable[str] = 
     Raises:
         RuntimeError: no chip, or no compiler.
     """
+    catalog, asked = Catalog(load(database)), _chip()
     nvcc = _tool("nvcc", "a CUDA toolkit")
     _tool("cuobjdump", "a CUDA toolkit")
-    catalog, asked = Catalog(load(database)), _chip()
     target = target or _target(catalog, asked)
     count = sum(1 for _ in kernels(catalog, target, families))
     if not count:
         raise RuntimeError(f"nothing to run: the database has no matrix instruction for {target} in {', '.join(families) or 'any family'}")
     ranges = [range(first, min(first + PER_FILE, count)) for first in range(0, count, PER_FILE)]
-    tasks = (joblib.delayed(_part)(database, target, tuple(families), part, nvcc) for part in ranges)
+    tasks = (joblib.delayed(_part)(database, include, target, tuple(families), part, nvcc) for part in ranges)
     rows = [row for part in joblib.Parallel(n_jobs=jobs)(tasks) for row in part]
     with tempfile.TemporaryDirectory() as folder:
-        seen = observe(catalog, target, nvcc, paths.INCLUDE, Path(folder))
+        seen = observe(catalog, target, nvcc, include, Path(folder))
     return Silicon(
         date=date,
         spec=__version__,
@@ -87,11 +88,11 @@ def run(database: Path, target: str | None = None, *, families: Iterable[str] = 
     )
 
 
-def _part(database: Path, target: str, families: tuple[str, ...], numbers: range, nvcc: str) -> list[Row]:
+def _part(database: Path, include: Path, target: str, families: tuple[str, ...], numbers: range, nvcc: str) -> list[Row]:
     """The kernels with these numbers: compiled, disassembled and run."""
     chosen = list(kernels(Catalog(load(database)), target, families))[numbers.start : numbers.stop]
     with tempfile.TemporaryDirectory() as folder:
-        chip = Chip(nvcc, target, paths.INCLUDE, Path(folder), chosen)
+        chip = Chip(nvcc, target, include, Path(folder), chosen)
         machine = sass.products(chip.libraries[0])
         return [_row(chip, number, kernel, machine[number]) for number, kernel in enumerate(chosen)]
 
@@ -188,11 +189,13 @@ def _tool(name: str, of: str) -> str:
 
 def _chip() -> ChipRecord:
     """Name, compute capability and driver of the first GPU."""
-    query = [_tool("nvidia-smi", "NVIDIA's driver"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    query = [_tool("nvidia-smi", "the driver of an NVIDIA GPU"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     done = subprocess.run(query, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"there is no GPU here: {(done.stdout + done.stderr).strip()}")
-    first = done.stdout.splitlines()[0]
+    first = next(iter(done.stdout.splitlines()), "")
+    if first.count(",") != 2:
+        raise RuntimeError(f"there is no GPU here: nvidia-smi says {first or 'nothing'}")
     name, capability, driver = (field.strip() for field in first.split(","))
     return ChipRecord(name=name, compute_capability=capability, driver=driver)
 
