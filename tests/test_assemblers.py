@@ -5,21 +5,27 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ptxmma import ptx
-from ptxmma.instructions import Catalog, Instruction
+from ptxmma.evidence import assembler as evidence
+from ptxmma.instructions import Catalog, Instruction, OperandForm
 from ptxmma.requirements import version_key
-from ptxmma.verify import assemblers, matrix, negative, questions
+from ptxmma.verify import assemblers, errata, matrix, negative, questions
+from ptxmma.verify.answers import Answers
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.legality import Legality
-from ptxmma.verify.negative import Neighbours
+from ptxmma.verify.negative import Explanations, Neighbours
 from ptxmma.verify.questions import Lines
 
 pytestmark = pytest.mark.ptxas
@@ -27,7 +33,10 @@ pytestmark = pytest.mark.ptxas
 #: Of the neighbours, every so many are asked about here.
 _EVERY = 40
 #: One target of each kind that has instructions of its own.
-_TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_120a")
+_TARGETS = ("sm_89", "sm_90a", "sm_107a", "sm_121a")
+#: Random batches, and lines in each.
+_EXAMPLES = 30
+_LINES = 200
 
 
 def _pinned(which: int) -> Assembler:
@@ -44,15 +53,26 @@ def newest() -> Assembler:
 
 
 @pytest.fixture(scope="module")
-def space(catalog: Catalog) -> dict[str, Neighbours]:
-    return negative.neighbours(catalog)
+def answers(catalog: Catalog) -> Answers:
+    """The stored ones."""
+    return Answers(evidence.load(), catalog)
+
+
+@pytest.fixture(scope="module")
+def space(answers: Answers) -> dict[str, Neighbours]:
+    return answers.asked
+
+
+@pytest.fixture(scope="module")
+def explained(catalog: Catalog, space: dict[str, Neighbours]) -> Explanations:
+    return Explanations(catalog, space)
 
 
 def _agrees(catalog: Catalog, assembler: Assembler, targets: Sequence[str], cache: Path) -> None:
     subject = matrix.Subject.of(catalog)
     columns = matrix.sweep(subject, [assembler], targets, cache, 2)
     assert sum(len(versions) for column in columns for versions in column.accepted) > 500
-    differences = [each for each in matrix.differences(subject, columns) if not each.explained]
+    differences = list(matrix.differences(subject, columns))
     assert not differences, "\n".join(map(str, differences))
 
 
@@ -60,7 +80,7 @@ def test_the_installed_assembler_agrees(catalog: Catalog, tmp_path: Path) -> Non
     path = shutil.which("ptxas")
     if path is None:
         pytest.skip("no ptxas on PATH")
-    _agrees(catalog, assemblers.identify(path), _TARGETS[1:3], tmp_path)
+    _agrees(catalog, assemblers.identify(path), ("sm_90a", "sm_120a"), tmp_path)
 
 
 def test_the_oldest_pinned_assembler_agrees(catalog: Catalog, tmp_path: Path) -> None:
@@ -72,18 +92,47 @@ def test_the_newest_pinned_assembler_agrees(catalog: Catalog, newest: Assembler,
 
 
 def test_the_newest_pinned_assembler_agrees_on_neighbours(
-    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], tmp_path: Path
+    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations, tmp_path: Path
 ) -> None:
-    # What an erratum says of one line explains others with the same change.
-    known = {line for line, _ in negative.errata(catalog)}
-    some = {
-        family: {line: change for number, (line, change) in enumerate(found.items()) if number % _EVERY == 0 or line in known}
-        for family, found in space.items()
-    }
+    some = {family: dict(itertools.islice(found.items(), 0, None, _EVERY)) for family, found in space.items()}
     assert sum(map(len, some.values())) > 5_000
-    found = negative.disagreements(catalog, some, [newest], _TARGETS, tmp_path, 2)
-    unexplained = [str(each) for each in found if not each.erratum]
+    batches = negative.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
+    assert {batch.target for batch in batches} == set(_TARGETS)
+    unexplained = [str(each) for each in negative.disagreements(catalog, batches, explained) if not each.erratum]
     assert not unexplained, "\n".join(unexplained)
+
+
+def test_the_stored_answers_are_those_of_the_newest_pinned_assembler(
+    catalog: Catalog, newest: Assembler, answers: Answers, space: dict[str, Neighbours], tmp_path: Path
+) -> None:
+    """One in a thousand, asked again."""
+    some = {family: dict(itertools.islice(found.items(), 3, None, 1000)) for family, found in space.items()}
+    for batch in negative.sweep(catalog, some, [newest], list(newest.targets), tmp_path, 2):
+        refused = questions.by_line(batch.refusals)
+        for number, line in enumerate(batch.lines.texts):
+            said = "refused" if number in refused else "accepted"
+            assert answers.answer(line, batch.target, newest.ptx, newest.cuda) == said, f"{batch.target}: {line}"
+
+
+def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
+    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
+) -> None:
+    [seen] = [one for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col" for one in entry.seen if ".row" in one.asked]
+    line = ptx.expanded(seen.asked)
+    assert line in space["wgmma"]
+    assert explained.of_line(line, seen.target, newest, "accepted") == "wgmma-row-col"
+    assert explained.of_change("wgmma", ".row at the end", seen.target, newest, "accepted") == "wgmma-row-col"
+    assert not explained.of_line(line, "sm_120a", newest, "accepted")  # another target
+    assert not explained.of_line(line, seen.target, newest, "Illegal modifier")  # another answer
+    assert not explained.of_line(line, seen.target, newest._replace(cuda="11.8"), "accepted")  # a release that was not asked
+    assert not explained.of_change("wgmma.sp", ".rn at the end", seen.target, newest, "accepted")  # another change
+    # One row may speak of several targets.
+    [selector] = [entry for entry in catalog.database.spec.errata if entry.id == "sp-k32-f16-selector"]
+    targets = {one.target for one in selector.seen if one.database == "refuses" and one.answer == errata.ACCEPTED}
+    assert len(targets) > 5
+    for target in targets & set(newest.targets):
+        assert explained.of_change("mma.sp", "2 for f", target, newest, "accepted") == selector.id
+    assert not explained.of_change("mma.sp", "2 for f", "sm_75", newest, "accepted")
 
 
 def test_assemblers_describe_themselves(newest: Assembler) -> None:
@@ -93,43 +142,112 @@ def test_assemblers_describe_themselves(newest: Assembler) -> None:
     assert set(_TARGETS) < set(newest.targets)
 
 
-def _lines(catalog: Catalog) -> st.SearchStrategy[str]:
-    """Lines from the grammar of the reference: a form's syntax, any values that any form has in its places, operands of any form."""
-    vocabulary = negative.Vocabulary(catalog)
-    instructions = list(catalog.all())
-    operands: dict[str, dict[tuple[str, ...], None]] = {}
-    for instruction in instructions:
-        for line in ptx.lines(instruction):
-            operands.setdefault(instruction.variant.instruction.name, {})[tuple(ptx.split(line)[1])] = None
-    any_operands = {name: st.sampled_from(list(found)) for name, found in operands.items()}
-
-    def of(instruction: Instruction) -> st.SearchStrategy[str]:
-        values = [
-            st.just(token) if not name else st.one_of(st.just(token), st.sampled_from(["", *vocabulary.values.get(name, [""])]))
-            for name, token in negative.tokens(instruction)
-        ]
-        own = st.sampled_from([tuple(ptx.split(line)[1]) for line in ptx.lines(instruction)])
-        texts = st.one_of(own, any_operands[instruction.variant.instruction.name])
-        return st.builds(lambda tokens, texts: ptx.line(".".join(filter(None, tokens)), texts), st.tuples(*values), texts)
-
-    return st.sampled_from(instructions).flatmap(of)
+# --- random lines -----------------------------------------------------------------------------------------------------------
 
 
-def test_random_lines_are_legal_where_the_newest_assembler_takes_them(
-    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours]
-) -> None:
-    legality = Legality(catalog)
-    erratum = negative.explanations(catalog, space)
+class Edit(NamedTuple):
+    """Something else in one place of an instruction; an empty text leaves it out."""
 
-    @settings(max_examples=10, suppress_health_check=list(HealthCheck))
-    @given(st.lists(_lines(catalog), min_size=50, max_size=400), st.sampled_from(_TARGETS))
-    def agree(lines: list[str], target: str) -> None:
-        batch = Lines.of(dict.fromkeys(lines), matrix.banks(catalog))
+    place: int  # of a token, or after the tokens of an operand
+    text: str
+    change: str  # in the words of the negative space
+
+
+class Grammar:
+    """Lines from the grammar of the reference: the syntax of an instruction, whatever the spec knows in its places, any operands."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._vocabulary = negative.Vocabulary(catalog)
+        self._of = {entry.name: catalog.of(entry.name) for entry in catalog.database.spec.instructions}
+
+    def draw(self, random: Random) -> Candidate:
+        """A line, a few edits away from one that is legal."""
+        variants = self._of[random.choice(list(self._of))]
+        instruction = random.choice(variants)
+        # Operands of another instruction of the same name now and then.
+        form = random.choice(ptx.operand_lists(instruction if random.random() < 0.8 else random.choice(variants)))
+        edits = {edit.place: edit for _ in range(random.randrange(5)) for edit in [self._edit(random, instruction, form)]}
+        return Candidate(instruction, form, tuple(edits.values()))
+
+    def _edit(self, random: Random, instruction: Instruction, form: OperandForm) -> Edit:
+        parts, names = negative.tokens(instruction), ptx.items(form.syntax)
+        place = random.randrange(1, len(parts) + 1 + len(names))
+        if place == len(parts):
+            token = random.choice(self._vocabulary.joining)
+            return Edit(place, token, f".{token} at the end")
+        if place < len(parts):
+            name, token = parts[place]
+            if token and random.random() < 0.2:
+                return random.choice([Edit(place, "", f"without .{token}"), Edit(place, f"{token}.{token}", f".{token} twice")])
+            other = random.choice(self._vocabulary.others(name, token))
+            return Edit(place, other, f".{other} for {name or f'.{token}'}")
+        name = names[place - len(parts) - 1]
+        text = ptx.item(form, name)
+        if random.random() < 0.2:
+            return random.choice([Edit(place, "", f"without {name}"), Edit(place, f"{text}, {text}", f"{name} twice")])
+        inner = ptx.items(name.strip("{}"))
+        chosen = random.randrange(len(inner))
+        other, change = random.choice(list(negative.operand_others(form.operand(inner[chosen]), self._vocabulary)))
+        texts = [ptx.operand(form.operand(part)) for part in inner]
+        texts[chosen] = other
+        return Edit(place, "{" + ", ".join(texts) + "}" if name.startswith("{") else other, change)
+
+
+class Candidate(NamedTuple):
+    """An instruction, the operands that it is written with, and what is edited."""
+
+    instruction: Instruction
+    form: OperandForm
+    edits: tuple[Edit, ...]
+
+    @property
+    def line(self) -> str:
+        tokens = [token for _, token in negative.tokens(self.instruction)]
+        texts = [*tokens, "", *(ptx.item(self.form, name) for name in ptx.items(self.form.syntax))]
+        for edit in self.edits:
+            texts[edit.place] = edit.text
+        spelling, operands = texts[: len(tokens) + 1], texts[len(tokens) + 1 :]
+        return ptx.line(".".join(filter(None, spelling)), filter(None, operands))
+
+
+def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: Catalog, newest: Assembler, explained: Explanations) -> None:
+    """What an erratum tells of may be in a line; without it the two must agree."""
+    legality, grammar, banks = Legality(catalog), Grammar(catalog), matrix.banks(catalog)
+    counts: Counter[bool] = Counter()
+
+    def differing(candidates: Iterable[Candidate], target: str) -> list[tuple[Candidate, str]]:
+        by_line = {each.line: each for each in candidates}
+        batch = Lines.of(by_line, banks)
         refused = questions.by_line(questions.refusals(matrix.question(newest, target, newest.ptx, batch)))
+        found = []
         for number, line in enumerate(batch.texts):
             first = legality.accepted_by(line).get(target)
             legal = first is not None and version_key(first) <= version_key(newest.ptx)
-            accepted = number not in refused
-            assert legal == accepted or erratum(line, accepted), f"{target}: {line}: {refused.get(number, 'accepted')}"
+            counts[legal] += 1
+            if legal == (number in refused):
+                found.append((by_line[line], refused.get(number, errata.ACCEPTED)))
+        return found
+
+    def mended(candidate: Candidate, target: str, said: str) -> Candidate:
+        """The same without the edits that an erratum explains, each in its own words or as the only one."""
+        edits = []
+        for edit in candidate.edits:
+            alone = candidate._replace(edits=(edit,))
+            by_change = explained.of_change(candidate.instruction.family, edit.change, target, newest, said)
+            if not (by_change or explained.of_line(alone.line, target, newest, said)):
+                edits.append(edit)
+        assert len(edits) < len(candidate.edits), f"{target}: {said}: {candidate.line}"
+        return candidate._replace(edits=tuple(edits))
+
+    @settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+    @given(st.integers(0, 2**32 - 1), st.sampled_from(_TARGETS))
+    def agree(seed: int, target: str) -> None:
+        random = Random(seed)
+        found = differing((grammar.draw(random) for _ in range(_LINES)), target)
+        if found:
+            again = differing([mended(candidate, target, said) for candidate, said in found], target)
+            assert not again, "\n".join(f"{target}: {said}: {candidate.line}" for candidate, said in again)
 
     agree()
+    assert counts[True] > 100
+    assert counts[False] > 1000

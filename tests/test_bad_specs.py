@@ -38,7 +38,7 @@ def _run(*arguments: str | Path) -> Result:
 _CASES = {
     "malformed YAML": ("types.yaml", "carriers:", "carriers: [", r"types.yaml:\d+:\d+: not YAML: "),
     "duplicate key": ("spec.yaml", 'version: "0.0.1"', 'version: "0.0.1"\nversion: "0.0.2"', r"spec.yaml:4:1: duplicate key 'version'; it stands in line 3 too"),
-    "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, releases, source"),
+    "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, ptx_in, until, releases, source"),
     "unquoted version": ("targets.yaml", 'ptx: "7.0"', "ptx: 7.0", r'targets.yaml:3:26: 7.0 is a number with a fraction to YAML; write it in quotes: "7.0"'),
     "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
     "wrong type": ("types.yaml", "bits: 16,", 'bits: "16",', r"types.yaml:3:\d+: bits: '16' is not of type integer"),
@@ -51,6 +51,7 @@ _CASES = {
     "dangling type": ("instructions/toy.yaml", 'atype: "f16"', 'atype: "f17"', r"toy.yaml:\d+:\d+: unknown element type 'f17'; known: f16, f32"),
     "dangling register": ("types.yaml", 'registers: ["b32"]', 'registers: ["b33"]', r"types.yaml:\d+:\d+: unknown register type 'b33'; known: b32, f32"),
     "dangling operand": ("instructions/toy.yaml", '"d, a, b, c, knob"', '"d, a, b, c, nob"', r"toy.yaml:\d+:12: unknown operand 'nob'; known: d, a, b, c, knob"),
+    "operand lists of two forms under one name": ("instructions/toy.yaml", '"d, a, b, c, knob"', '{usual: ["d, a, b, c, knob", "d, a, b, knob"]}', r"toy.yaml:\d+:\d+: besides matrices and constants one list has d, another d, c: they are of two forms"),
     "dangling reference of a form": ("instructions/toy.yaml", 'ctype: "f32"', 'ctype: "=ctyp"', r"toy.yaml:\d+:\d+: '=ctyp' must name a qualifier of this form"),
     "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is no qualifier; known: dtype, atype"),
     "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is no fact here"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +16,16 @@ import pytest
 
 from ptxmma import elements, paths, ptx
 from ptxmma.evidence import facts, reports
+from ptxmma.evidence.assembler import Alike, Asked, Assembler, Bits, Space, packed
 from ptxmma.evidence.silicon import Chip, Compiler, Execution, Launch, Silicon
 from ptxmma.generator import pipeline
 from ptxmma.generator.load import load
 from ptxmma.instructions import Catalog
-from ptxmma.verify import mutation
-from ptxmma.verify import report as answers
+from ptxmma.verify import negative
+from ptxmma.verify.legality import Legality
 from ptxmma.verify.mutation import formulas, prose, published
 from ptxmma.verify.mutation import report as mutation_report
-from ptxmma.verify.mutation.assembled import Assemblers
+from ptxmma.verify.mutation import run as mutation
 from ptxmma.verify.mutation.mutants import Mutant, applied, mutants, sample
 from ptxmma.verify.mutation.trial import Evidence, Trial, Verdict
 from ptxmma.verify.silicon import replay
@@ -32,41 +34,44 @@ from ptxmma.verify.silicon.kernels import Kernel
 _TOY = Path(__file__).parent / "toy"
 
 
-def _answers(catalog: Catalog) -> answers.Report:
+def _answers(catalog: Catalog) -> Assembler:
     """The answers of an assembler that agrees with a catalog."""
     spec = catalog.database.spec
     newest = spec.isa_versions[-1]
-    said = {found.canonical: found.accepted_by() for found in catalog.all()}
-    return {
-        "kind": "assembler evidence",
-        "date": "2026-01-01",
-        "assemblers": [
-            {
-                "cuda": newest.cuda,
-                "build": "11.8.0",
-                "ptx": newest.version,
-                "sha256": "0" * 64,
-                "targets": [one.name for one in spec.targets],
-            }
-        ],
-        "versions": [entry.version for entry in spec.isa_versions],
-        "facts": facts.accepted(catalog),
-        "asked": {},
-        "answers": [
-            {"accepted": {newest.cuda: said[found.canonical]}, "lines": [ptx.compact(line) for line in ptx.lines(found)]}
-            for found in catalog.all()
-        ],
-        "explained": [],
-        "disagreements": [],
-        "negative": {"families": {}, "explained": [], "disagreements": []},
-    }
+    targets = tuple(one.name for one in spec.targets)
+    legality = Legality(catalog)
+    return Assembler(
+        date="2026-01-01",
+        spec=spec.version,
+        assemblers=(Asked(cuda=newest.cuda, build="11.8.0", ptx=newest.version, sha256="0" * 64, targets=targets),),
+        versions=tuple(entry.version for entry in spec.isa_versions),
+        facts=facts.accepted(catalog),
+        asked={},
+        answers=tuple(
+            Alike(accepted={newest.cuda: found.accepted_by()}, lines=tuple(map(ptx.compact, ptx.lines(found)))) for found in catalog.all()
+        ),
+        differences=(),
+        negative=tuple(
+            Space(
+                family=family,
+                lines=len(lines),
+                sha256=facts.of_lines(lines),
+                answers=tuple(
+                    Bits(target=target, cuda=newest.cuda, accepted=packed(target in legality.accepted_by(line) for line in lines))
+                    for target in targets
+                ),
+            )
+            for family, lines in negative.neighbours(catalog).items()
+        ),
+        disagreements=(),
+    )
 
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """An assembler that knows the toy instruction."""
     path = tmp_path_factory.mktemp("evidence") / "assembler.json"
-    path.write_text(json.dumps(_answers(pipeline.read(_TOY))), encoding="utf-8")
+    path.write_text(reports.text(_answers(pipeline.read(_TOY))), encoding="utf-8")
     return Evidence(assemblers=path)
 
 
@@ -114,10 +119,11 @@ def test_what_says_the_same_in_other_words_is_told_apart(trial: Trial, every: di
     made = mutation_report.compose(
         [(mutant, found), (mutant, found._replace(reworded=False)), (mutant, Verdict(""))],
         [],
+        list(every.values()),
         date="2026-01-01",
         spec="0.0.1",
+        facts="",
         evidence={},
-        all=3,
         seed=0,
         processes=1,
         seconds=0,
@@ -151,8 +157,8 @@ def test_the_chip_kills_what_it_computed_otherwise(tmp_path: Path) -> None:
         spec="0.0.1",
         target="sm_90",
         chip=Chip(name="a toy", compute_capability="9.0", driver="1"),
-        compiler=Compiler(cuda="11.8", nvcc="", ptxas_sha256=""),
-        instructions=(Execution(instruction=ran.canonical, facts="", launches=1, machine=(), replays=(launch,)),),
+        compiler=Compiler(cuda="11.8", nvcc="", ptxas_sha256="0" * 64),
+        instructions=(Execution(instruction=ran.canonical, facts="0" * 12, launches=1, machine=("HMMA",), replays=(launch,)),),
         layouts=(),
         shared_memory=(),
         failures=(),
@@ -182,10 +188,9 @@ def test_evidence_of_another_spec_is_refused(tmp_path: Path, evidence: Evidence)
 
 
 def test_evidence_that_contradicts_the_spec_proves_nothing(tmp_path: Path) -> None:
-    told = dict(_answers(pipeline.read(_TOY)))
-    told["versions"] = [*told["versions"], "9.9"]
+    told = _answers(pipeline.read(_TOY))
     path = tmp_path / "assembler.json"
-    path.write_text(json.dumps(told), encoding="utf-8")
+    path.write_text(reports.text(msgspec.structs.replace(told, versions=(*told.versions, "9.9"))), encoding="utf-8")
     with pytest.raises(ValueError, match=r"contradicts the spec itself.*knows version 9\.9"):
         Trial(_TOY, Evidence(assemblers=path))
 
@@ -197,12 +202,40 @@ def test_mutants_change_one_thing_each_and_prose_never() -> None:
     documents = load(_TOY)
     found = mutants(documents)
     assert len({mutant.identity for mutant in found}) == len(found) > 200
-    assert {mutant.kind for mutant in found} == {"number", "operator", "variable", "value", "list", "condition", "flag"}
+    assert {mutant.kind for mutant in found} == {"number", "operator", "variable", "value", "list", "condition", "flag", "key"}
     for mutant in found:
         changed = applied(documents, mutant)
         assert [number for number, document in enumerate(changed) if document.data != documents[number].data] == [mutant.number]
         keys = [key for key in mutant.path if isinstance(key, str)]
         assert not prose.left_out(keys), mutant.identity
+
+
+def test_every_fact_has_a_mutant() -> None:
+    documents = load(paths.SPEC)
+    changed = {(mutant.number, mutant.path) for mutant in mutants(documents)}
+    facts_ = [(number, place) for number, document in enumerate(documents) for place in _places(document.data)]
+    assert len(facts_) > 3000
+    assert [place for place in facts_ if place not in changed] == []
+
+
+def _places(data: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Where the numbers, flags and texts of a document stand that are facts."""
+    if isinstance(data, dict):
+        return [place for key, part in data.items() for place in _places(part, (*path, key))]
+    if isinstance(data, list):
+        return [place for index, part in enumerate(data) for place in _places(part, (*path, index))]
+    return [] if prose.left_out([key for key in path if isinstance(key, str)]) else [path]
+
+
+def test_what_is_optional_is_dropped(trial: Trial, every: dict[str, Mutant]) -> None:
+    dropped = every["instructions/toy.yaml: operand_kinds/knob/default: default: 0 -> nothing"]
+    assert "default" not in applied(trial.documents, dropped)[dropped.number].data["operand_kinds"]["knob"]
+    assert "fragments.yaml: fragments/0/rows: rows: m -> nothing" not in every  # the schema alone would say so
+
+
+def test_a_text_without_another_value_loses_a_letter(every: dict[str, Mutant]) -> None:
+    assert "instructions/toy.yaml: operand_kinds/a/type: atype -> btype" in every
+    assert "targets.yaml: targets/1/includes/0: sm_80 -> sm_8" in every
 
 
 def test_the_list_and_the_sample_are_the_same_each_time() -> None:
@@ -221,7 +254,9 @@ def test_every_reason_to_leave_something_out_is_needed() -> None:
     for name in prose.LEFT_OUT:
         assert name.rpartition(".")[2] in keys, f"{name} is in no document"
     for name in prose.KEPT:
-        assert name.rpartition(".")[2] in prose.LEFT_OUT, f"{name} would be kept anyway"
+        outer, _, key = name.rpartition(".")
+        assert prose.LEFT_OUT.keys() & {outer, key}, f"{name} would be kept anyway"
+        assert not prose.left_out([outer, key])
 
 
 def _keys(data: object) -> set[str]:
@@ -254,13 +289,15 @@ def test_formulas_change_in_one_place() -> None:
 # --- checks -----------------------------------------------------------------------------------------------------------------
 
 
-def test_lines_that_nobody_was_asked_about_contradict_nothing() -> None:
-    catalog = pipeline.read(_TOY)
-    held = Assemblers(_answers(catalog), catalog)
-    line = ptx.lines(next(catalog.all()))[0]
-    assert held.accepted_by(line) == {"sm_80": "7.0", "sm_90": "7.8"}
-    assert held.accepted_by(line.replace(".m16n8k16", ".m16n8k32")) == {}
-    assert held.accepted_by(line.replace(".m16n8k16", ".m16n8k32").replace(".sync", ".async")) is None
+def test_lines_that_nobody_was_asked_about_contradict_nothing(tmp_path: Path, trial: Trial, every: dict[str, Mutant]) -> None:
+    mutant = every["instructions/toy.yaml: operand_kinds/knob/limit: 3 -> 4"]
+    assert trial.judge(mutant).check == "assemblers"
+    told = _answers(pipeline.read(_TOY))
+    [space] = told.negative
+    path = tmp_path / "assembler.json"
+    for negative_space in ((), (msgspec.structs.replace(space, sha256="0" * 64),)):
+        path.write_text(reports.text(msgspec.structs.replace(told, negative=negative_space)), encoding="utf-8")
+        assert Trial(_TOY, Evidence(assemblers=path)).judge(mutant).check != "assemblers"
 
 
 def test_number_formats_decode_as_the_libraries_do(catalog: Catalog) -> None:
@@ -291,14 +328,57 @@ def whole() -> Trial:
         ("instructions/mma.yaml: requires/5/ptx: 7.8 -> 7.1", "rules", "no target that this rule admits is known to 7.1"),
         ("instructions/mma.yaml: operand_kinds/byte-id-a/immediate: true -> false", "rules", "may be an immediate"),
         ("instructions/wgmma.yaml: operand_kinds/a-desc/of: a -> b", "rules", "two operands of kind descriptor are of 'b'"),
+        ("instructions/wgmma_sp.yaml: operand_kinds/b-desc/of: of: b -> nothing", "rules", "is a descriptor: say of:"),
+        ("instructions/mma.yaml: observed/6/ptx: ptx: 9.4 -> nothing", "said twice", "and no target accepts it then"),
+        ("targets.yaml: targets/7/includes/0: sm_88 -> sm_87", "said twice", "no later target has the features of sm_88"),
+        ("fragments/mma.yaml: fragments/0/stated/16/first: first: thread * 16 -> nothing", "said twice", "prints a part of a formula"),
+        ("fragments/mma.yaml: fragments/6/stated/12/of/family/1: mma.sp -> nothing", "said twice", "is printed in 9.7.14.5.8"),
+        ("instructions/mma.yaml: operand_kinds/byte-id-b/of: b -> a", "rules", "stands after the scale factors of 'b'"),
+        (
+            "instructions/wgmma_sp.yaml: operands/integer/1: d, a-desc, b-desc, sp-meta, sp-sel, scale-d -> "
+            "d, b-desc, a-desc, sp-meta, sp-sel, scale-d",
+            "said twice",
+            "are in another order",
+        ),
+        ("protocol.yaml: orderings/3: {needs: wgmma.wait_group} -> nothing", "said twice", "wgmma.wait_group is a step, and nothing"),
         ("instructions/wgmma.yaml: asynchronous: true -> false", "said twice", "its name says whether it is asynchronous"),
-        ("instructions/wgmma.yaml: semantics/3/truncates: 13 -> 14", "said twice", "That does not say 14"),
-        ("shared_memory.yaml: alignment: 16 -> 17", "said twice", "do not hold multiples of 17 bytes"),
+        ("instructions/wgmma.yaml: semantics/3/truncates: truncates: 13 -> nothing", "said twice", "That does not say 0"),
+        ("instructions/wgmma.yaml: semantics/3/truncates: 13 -> 14", "number formats", "14 low bits are dropped"),
+        ("shared_memory.yaml: alignment: 16 -> 32", "worked examples", ""),
         ("shared_memory.yaml: banks/count: 32 -> 64", "said twice", "the widest swizzle is not as wide as the banks"),
-        ("shared_memory.yaml: swizzles/1/cute: Swizzle<1,4,3> -> Swizzle<2,4,3>", "said twice", "another permutation"),
+        ("shared_memory.yaml: swizzles/3/cute: Swizzle<3,4,3> -> Swizzle<2,4,3>", "said twice", "another permutation"),
         ("shared_memory.yaml: layouts/0/uses_lbo: true -> false", "said twice", "uses_lbo does not say what its offset does"),
         ("shared_memory.yaml: examples/1/sbo_encoding: 16 -> 17", "worked examples", "its stride dimension byte offset is encoded as 16"),
         ("sparsity.yaml: granularities/0/legal/0: 0b0001 -> nothing", "said twice", "neither all fields"),
+        ("block_scaling.yaml: block_formats/0/element: e4m3 -> e5m2", "rules", "no format has elements of e4m3"),
+        ("block_scaling.yaml: block_formats/4/element: e2m1 -> e2m3", "rules", "no format has elements of e2m1"),
+        ("block_scaling.yaml: block_formats/4/of/1/kind/1: kind::mxf4nvf4 -> kind::mxf4", "rules", "multiplies such blocks too"),
+        (
+            "block_scaling.yaml: block_formats/5: {name: nvfp4, element: e2m1, scale: ue4m3, block: 16, of: {family: mma, "
+            "kind: kind::mxf4nvf4, scale_… -> nothing",
+            "rules",
+            "no format has elements of e2m1 with scale factors ue4m3",
+        ),
+        ("fragments/mma.yaml: fragments/0/stated/9/col/0/when: i < 64 -> i < 65", "said twice", "which its erratum does not say"),
+        (
+            "fragments/mma.yaml: fragments/0/stated/9/col/0/is: thread * 32 + i -> thread * 33 + i",
+            "said twice",
+            "which its erratum does not say",
+        ),
+        ("fragments/mma.yaml: fragments/6/stated/10/of/0/bits: 32 -> 64", "said twice", "d of mma_m16n8k16_cd_b32 is printed in"),
+        ("instructions/mma.yaml: semantics/6/multiply: specified precision -> and", "said twice", "'and'"),
+        ("instructions/mma.yaml: semantics/11/multiply: exclusive or -> exact", "said twice", "That is not exact"),
+        ("instructions/mma.yaml: semantics/10/overflow: overflow: saturate -> nothing", "said twice", "on overflow its name says saturate"),
+        ("instructions/mma.yaml: semantics/7/rounds: rounds: nearest -> nothing", "said twice", "rounds to nothing"),
+        ("instructions/mma.yaml: semantics/4/observed/0/fraction_bits: fraction_bits: 10 -> nothing", "said twice", "That is not 0 bits"),
+        ("instructions/mma.yaml: semantics/0/unspecified/1: rounding -> nothing", "said twice", "Arithmetic of this kind leaves open"),
+        ("instructions/mma.yaml: semantics/3/unspecified/3: the 13 low bits of a tf32 input -> nothing", "said twice", "(13, 'tf32')"),
+        ("instructions/wgmma.yaml: operand_kinds/a-desc/uniform: warpgroup -> warp", "said twice", "over which threads a-desc is uniform"),
+        ("instructions/wgmma.yaml: operand_kinds/a-desc/uniform: uniform: warpgroup -> nothing", "said twice", "over which threads a-desc"),
+        ("instructions/mma.yaml: uniform/0/over: warp -> warpgroup", "said twice", "That is not over a warpgroup"),
+        ("instructions/wgmma_sync.yaml: scope: warpgroup -> thread", "said twice", "is more than a thread"),
+        ("protocol.yaml: definitions/2/formula: warpid % 4 -> warpid % 5", "said twice", "warp in the warpgroup is not warpid % 5"),
+        ("types.yaml: containers/0/shift: 2 -> 1", "said twice", "a note says that e2m1 takes its bits 5 to 2"),
         ("types.yaml: elements/5/mantissa: 3 -> 2", "number formats", "e4m3"),
         ("types.yaml: registers/3/c_type: uint32_t -> uint64_t", "C types", "b32 has 32 bits"),
     ],
@@ -336,12 +416,89 @@ def test_the_schema_is_the_checked_in_one() -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == mutation_report.schema()
 
 
-def test_the_checked_in_report_meets_its_goal() -> None:
-    found = reports.load(reports.FOLDER / "mutation.json", mutation.Mutation)
-    assert found.tried >= 1000
-    assert found.rate <= 0.01
-    assert not found.unexplained
-    jsonschema.validate(json.loads(reports.text(found)), mutation_report.schema())
+@pytest.fixture(scope="module")
+def checked_in() -> mutation.Mutation:
+    return reports.load(reports.FOLDER / "mutation.json", mutation.Mutation)
+
+
+def test_the_checked_in_report_meets_its_goal(checked_in: mutation.Mutation) -> None:
+    assert checked_in.tried >= 1000
+    assert checked_in.rate <= 0.01
+    assert not checked_in.unexplained
+    assert {mutant.yaml for mutant in mutants(load(paths.SPEC))} == checked_in.by_file.keys()
+    jsonschema.validate(json.loads(reports.text(checked_in)), mutation_report.schema())
+
+
+def test_the_checked_in_report_is_about_this_spec(checked_in: mutation.Mutation) -> None:
+    documents = load(paths.SPEC)
+    found = mutants(documents)
+    assert not mutation_report.stale(checked_in, documents)
+    assert checked_in.all == len(found)
+    assert checked_in.left_out == prose.LEFT_OUT
+    written = mutation_report.explanations(reports.FOLDER / "mutation_explained.json")
+    assert [(entry.mutants, entry.why) for entry in checked_in.explanations] == [(entry.mutants, entry.why) for entry in written]
+    assert all(entry.covers for entry in checked_in.explanations), "an explanation of no mutant"
+
+
+def test_the_counts_of_the_checked_in_report_add_up(checked_in: mutation.Mutation) -> None:
+    alive = {
+        "survived": len(checked_in.survivors),
+        "changed nothing": len(checked_in.unchanged),
+        "only reworded": len(checked_in.reworded),
+    }
+    fates = {name: count for name, count in alive.items() if count} | checked_in.killed
+    for table in (checked_in.by_file, checked_in.by_kind):
+        summed: dict[str, int] = {}
+        for row in table.values():
+            for fate, count in row.items():
+                summed[fate] = summed.get(fate, 0) + count
+        assert summed == fates
+    assert sum(fates.values()) == checked_in.tried
+    told = {check: count for witness in checked_in.witnesses for check, count in witness.killed.items()}
+    assert told == checked_in.killed
+    assert sum(entry.survived for entry in checked_in.explanations) >= len(checked_in.survivors) - len(checked_in.unexplained)
+    chosen = {mutant.identity for mutant in sample(mutants(load(paths.SPEC)), mutation.COUNT, checked_in.seed)}
+    assert len(chosen) == checked_in.tried
+    assert {*(entry.mutant for entry in checked_in.survivors), *checked_in.unchanged, *checked_in.reworded} <= chosen
+
+
+def test_mutants_fare_as_the_checked_in_report_says(checked_in: mutation.Mutation) -> None:
+    trial = Trial(paths.SPEC, mutation.STORED)
+    chosen = sample(mutants(trial.documents), mutation.COUNT, checked_in.seed)
+    alive = {entry.mutant for entry in checked_in.survivors}
+    reworded = {*checked_in.reworded, *checked_in.unchanged}
+    groups = (alive, reworded, {mutant.identity for mutant in chosen} - alive - reworded)
+    for group, count in zip(groups, (2, 2, 10), strict=True):
+        among = [mutant for mutant in chosen if mutant.identity in group]
+        for mutant in random.Random(0).sample(among, min(count, len(among))):
+            found = trial.judge(mutant)
+            assert bool(found.check) == (group is groups[2]), f"{mutant.identity}: {found}"
+            assert found.check or (found.reworded or not found.outputs) == (group is groups[1]), f"{mutant.identity}: {found}"
+
+
+def test_facts_make_a_report_stale_and_words_do_not(tmp_path: Path) -> None:
+    def facts_with(before: str, after: str) -> str:
+        path = shutil.copytree(_TOY, tmp_path / str(len(list(tmp_path.iterdir()))))
+        file = path / "instructions" / "toy.yaml"
+        text = file.read_text(encoding="utf-8")
+        assert before in text
+        file.write_text(text.replace(before, after), encoding="utf-8")
+        return mutation_report.facts_sha256(load(path))
+
+    now = mutation_report.facts_sha256(load(_TOY))
+    assert facts_with("a knob", "another knob") == now
+    assert facts_with('source: "3.1"', 'source: "3.4"') == now
+    assert facts_with("limit: 3", "limit: 4") != now
+    assert facts_with('"happy"', '"merry"') != now
+    made = mutation_report.compose([], [], [], date="", spec="", facts=now, evidence={}, seed=0, processes=1, seconds=0)
+    assert not mutation_report.stale(made, load(_TOY))
+    assert mutation_report.stale(msgspec.structs.replace(made, facts="0"), load(_TOY))
+
+
+def test_every_check_is_asked_of_a_witness(whole: Trial) -> None:
+    checks = [check for _, names in mutation_report.WITNESSES.values() for check in names]
+    assert len(set(checks)) == len(checks)
+    assert {*whole.checks, "assemblers", "chip", "CuTe", "schema", "model", "rules", "layouts", "stated formulas"} == {*checks}
 
 
 def test_explanations_that_are_none(tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def test_the_report_is_written_as_it_is_read(report: Report) -> None:
 
 
 def test_the_report_belongs_to_the_spec(catalog: Catalog, report: Report) -> None:
-    assert peers.digest(catalog, report.atoms) == report.facts
+    assert facts.shared_memory(catalog.database) == report.facts
+    assert report.pytorch is not None
+    assert facts.compressed(catalog) == report.pytorch.facts
     for atom in report.atoms:
         found = catalog.find(atom.instruction)
         assert facts.operands(found, next(form for form in found.forms if form.name == atom.form)) == atom.facts, atom.atom

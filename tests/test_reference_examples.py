@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from ptxmma import paths
+from ptxmma.evidence import facts
 from ptxmma.generator.emit.database import rows
 from ptxmma.generator.emit.docs import family
 from ptxmma.instructions import Catalog
@@ -226,7 +227,7 @@ def test_a_report_is_read_back_and_the_same_each_time(book: Path, tmp_path: Path
 
 
 def test_the_evidence_belongs_to_this_spec(evidence: examples.Report, catalog: Catalog) -> None:
-    assert evidence.facts == examples.facts(catalog, evidence.examples)
+    assert evidence.facts == facts.printed(catalog, (name for record in evidence.examples for name in record.instructions))
     assert evidence.document == catalog.database.spec.document
     assert evidence.counts.examples == len(evidence.examples) > 20
 

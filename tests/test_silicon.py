@@ -128,7 +128,7 @@ def test_a_chip_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     from ptxmma.verify.silicon import report
 
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(RuntimeError, match="nvcc is not on the PATH; it comes with a CUDA toolkit"):
+    with pytest.raises(RuntimeError, match="nvidia-smi is not on the PATH; it comes with the driver of an NVIDIA GPU"):
         report.run(paths.DATABASE, paths.INCLUDE, date="2026-01-01")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import shutil
 import stat
@@ -11,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import jsonschema
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma import paths, ptx
 from ptxmma.cli import main
+from ptxmma.evidence import assembler as evidence
+from ptxmma.evidence import facts, reports
 from ptxmma.generator import pipeline
 from ptxmma.instructions import Catalog
-from ptxmma.verify import assemblers, matrix, negative, questions, report, run
-from ptxmma.verify.answers import Answers
+from ptxmma.requirements import version_key
+from ptxmma.verify import assemblers, matrix, negative, questions, run
+from ptxmma.verify.answers import Answers, stale_negative
 from ptxmma.verify.legality import Legality
 
 _TESTS = Path(__file__).parent
@@ -89,7 +93,7 @@ def test_an_assembler_that_agrees(fake: Fake) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "matrix: 1 assemblers, 3 lines, 9 answers, 0 disagreements",
-        f"negative space: {_neighbours(fake)} lines, 0 disagreements",
+        f"negative space: {_neighbours(fake)} lines, {2 * _neighbours(fake)} answers, 0 disagreements",
     ]
 
 
@@ -105,11 +109,11 @@ def test_a_line_that_is_accepted_too_late_is_found_and_recorded(fake: Fake, tmp_
     lines = result.stdout.splitlines()
     assert lines[:2] == ["CUDA 11.8, sm_80: accepted from 7.8 on, the database says accepted from 7.0 on: 1 line", f"    {_HAPPY}"]
     assert lines[2] == "matrix: 1 assemblers, 3 lines, 9 answers, 1 disagreements"
-    told = report.read(tmp_path / "report.json")
-    assert told["date"] == "2026-01-02"
-    [difference] = told["disagreements"]
-    assert (difference["target"], difference["lines"]) == ("sm_80", [_HAPPY])
-    assert (difference["assembler"], difference["database"]) == ("accepted from 7.8 on", "accepted from 7.0 on")
+    told = evidence.load(tmp_path / "report.json")
+    assert told.date == "2026-01-02"
+    [difference] = told.differences
+    assert (difference.target, difference.lines) == ("sm_80", (_HAPPY,))
+    assert (difference.assembler, difference.database) == ("accepted from 7.8 on", "accepted from 7.0 on")
 
 
 def test_a_line_that_is_refused_is_found_with_the_reason(fake: Fake) -> None:
@@ -124,10 +128,10 @@ def test_an_illegal_neighbour_that_is_accepted_is_found_and_recorded(fake: Fake,
     result = _verify(fake, "--report", str(tmp_path / "report.json"))
     assert result.exit_code == 1
     assert f"CUDA 11.8 accepts in 7.8 on sm_80, the database refuses: {ptx.expanded(_WIDE)}" in result.stdout
-    told = report.read(tmp_path / "report.json")
-    assert told["disagreements"] == []
-    [found] = told["negative"]["disagreements"]
-    assert (found["lines"], found["targets"], found["accepted"]) == ([_WIDE], "sm_80", True)
+    told = evidence.load(tmp_path / "report.json")
+    assert told.differences == ()
+    [found] = told.disagreements
+    assert (found.lines, found.targets, found.answer, found.erratum) == ((_WIDE,), ("sm_80",), "accepted", "")
 
 
 def test_a_line_at_which_the_assembler_crashes_is_found_among_all(fake: Fake) -> None:
@@ -176,9 +180,9 @@ def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
     result = _verify(fake, "--target", "sm_90", "--family", "toy", "--report", str(tmp_path / "report.json"))
     assert result.exit_code == 0, result.output
     assert {line.split()[0] for line in fake.log} == {"sm_90"}
-    told = report.read(tmp_path / "report.json")
-    assert [entry["targets"] for entry in told["assemblers"]] == [["sm_90"]]
-    assert list(told["negative"]["families"]["toy"]["assemblers"]) == ["sm_90"]
+    told = evidence.load(tmp_path / "report.json")
+    assert [entry.targets for entry in told.assemblers] == [("sm_90",)]
+    assert [bits.target for space in told.negative for bits in space.answers] == ["sm_90"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,8 @@ def test_progress_is_for_terminals(fake: Fake, monkeypatch: pytest.MonkeyPatch, 
 def test_stored_answers(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
     fake.accept(_WIDE, sm_80="7.0")
     assert _verify(fake, "--report", str(tmp_path / "report.json")).exit_code == 1
-    answers = Answers(report.read(tmp_path / "report.json"), toy)
+    told = evidence.load(tmp_path / "report.json")
+    answers = Answers(told, toy)
     assert answers.answer(ptx.expanded(_HAPPY), "sm_80", "7.0", "11.8") == "accepted"
     assert answers.answer(_HAPPY, "sm_90", "7.0", "11.8") == "refused"
     assert answers.answer(_SAD, "sm_80", "7.8", "11.8") == "refused"
@@ -249,31 +254,106 @@ def test_stored_answers(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
     for place in (("sm_80", "7.8", "12.0"), ("sm_75", "7.8", "11.8"), ("sm_80", "7.9", "11.8")):
         assert answers.answer(_HAPPY, *place) == "never asked"
     assert answers.answer(_WIDE, "sm_80", "7.8", "11.8") == "accepted"
-    assert answers.answer(_WIDE, "sm_90", "7.8", "11.8") == "refused"
+    assert answers.answer(ptx.expanded(_WIDE), "sm_90", "7.8", "11.8") == "refused"
     assert answers.answer(_WIDE, "sm_80", "7.0", "11.8") == "never asked"
     assert answers.answer(_HAPPY.replace("happy", "mad"), "sm_80", "7.8", "11.8") == "never asked"
     # Another negative space than the one that was asked answers nothing.
-    told = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    told["negative"]["families"]["toy"]["sha256"] = "0" * 64
-    assert Answers(told, toy).answer(_WIDE, "sm_90", "7.8", "11.8") == "never asked"
+    assert stale_negative(told, toy) == []
+    other = msgspec.structs.replace(told, negative=(msgspec.structs.replace(told.negative[0], sha256="0" * 64),))
+    assert Answers(other, toy).answer(_WIDE, "sm_90", "7.8", "11.8") == "never asked"
+    assert stale_negative(other, toy) == ["toy"]
 
 
-def test_evidence_about_other_facts_is_stale(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
+def test_stored_answers_do_not_follow_the_database(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
+    """A catalog that wants another version makes the same lines; what was said of them stays what it was."""
     assert _verify(fake, "--report", str(tmp_path / "report.json")).exit_code == 0
-    told = report.read(tmp_path / "report.json")
-    assert report.stale(told, toy) == []
-    changed = tmp_path / "toy"
+    told = evidence.load(tmp_path / "report.json")
+    before, after = Answers(told, toy), Answers(told, later := pipeline.read(_changed(tmp_path)))
+    asked = [ptx.compact(line) for line in negative.neighbours(toy)["toy"]]
+    legality = Legality(later), Legality(toy)
+    changed = [
+        text for text in asked if len({bool(each.accepted_by(ptx.expanded(text)).get("sm_80", "9") <= "7.7") for each in legality}) > 1
+    ]
+    assert changed
+    for text in asked:
+        said = before.answer(text, "sm_80", "7.8", "11.8")
+        assert said == after.answer(text, "sm_80", "7.8", "11.8") != "never asked"
+
+
+def test_bits_are_packed_and_unpacked() -> None:
+    for count in (0, 1, 7, 8, 9, 1000):
+        bits = [number % 3 == 0 for number in range(count)]
+        assert evidence.unpacked(evidence.packed(bits), count) == bits
+    with pytest.raises(ValueError, match="do not hold 17 bits"):
+        evidence.unpacked(evidence.packed([True] * 9), 17)
+    with pytest.raises(ValueError, match="no packed bits"):
+        evidence.unpacked("AAAA", 8)
+
+
+def _changed(folder: Path) -> Path:
+    """The toy with another version for sm_80."""
+    changed = folder / "toy"
     shutil.copytree(_TOY, changed)
     rule = changed / "instructions" / "toy.yaml"
     text = rule.read_text(encoding="utf-8")
     assert text.count('ptx: "7.0", targets: ["sm_80"]') == 1
     rule.write_text(text.replace('ptx: "7.0", targets: ["sm_80"]', 'ptx: "7.8", targets: ["sm_80"]'), encoding="utf-8")
-    assert report.stale(told, pipeline.read(changed)) == ["toy"]
+    return changed
 
 
-def test_a_report_is_held_against_its_schema() -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        report.text({"kind": "assembler evidence"})
+def test_evidence_about_other_facts_is_stale(fake: Fake, tmp_path: Path, toy: Catalog) -> None:
+    assert _verify(fake, "--report", str(tmp_path / "report.json")).exit_code == 0
+    told = evidence.load(tmp_path / "report.json")
+    assert facts.stale(told.facts, toy) == []
+    assert facts.stale(told.facts, pipeline.read(_changed(tmp_path))) == ["toy"]
+
+
+def test_the_schema_of_the_report_is_its_structure() -> None:
+    schema = json.loads((paths.SCHEMAS / "evidence_assembler.schema.json").read_text(encoding="utf-8"))
+    assert schema == evidence.schema()
+
+
+def test_a_report_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text('{"date": "2026-01-02"}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"report\.json: .*missing required field.*ptxmma verify"):
+        evidence.load(path)
+
+
+# --- what releases differ in ------------------------------------------------------------------------------------------------
+
+
+def _toy_with(folder: Path, before: str, after: str) -> Path:
+    """The toy with another table of targets."""
+    spec = Path(shutil.copytree(_TOY, folder / "other"))
+    text = (spec / "targets.yaml").read_text(encoding="utf-8")
+    assert before in text
+    (spec / "targets.yaml").write_text(text.replace(before, after), encoding="utf-8")
+    return spec
+
+
+def test_a_release_that_differs_must_differ_as_the_database_says(fake: Fake, tmp_path: Path) -> None:
+    fake.tell(targets={"sm_80": "7.0", "sm_90": "7.0"})
+    fake.accept(_HAPPY, sm_80="7.0", sm_90="7.0")
+    assert "CUDA 11.8, sm_90: accepted from 7.0 on, the database says accepted from 7.8 on: 1 line" in _verify(fake).stdout
+    words = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", releases: "CUDA 11.8 takes it from 7.0 on"')
+    assert _verify(fake, spec=words).exit_code == 1  # words explain nothing
+    shutil.rmtree(words)
+    exact = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", ptx_in: [{cuda: "11.8", ptx: "7.0"}]')
+    result = _verify(fake, spec=exact)
+    assert "accepted from 7.0 on, the database says" not in result.stdout
+    assert "CUDA 11.8, sm_90: accepted from 7.8 on, the database says accepted from 7.0 on: 1 line" in result.stdout  # the other form
+
+
+def test_a_target_that_a_release_does_not_know_is_a_difference(fake: Fake, tmp_path: Path) -> None:
+    gone = _toy_with(tmp_path, 'name: "sm_80"', 'name: "sm_80", until: "11.7"')
+    result = _verify(fake, spec=gone)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == "CUDA 11.8, sm_80: known, the database says unknown"
+    fake.tell(cuda="11.7", targets={"sm_80": "7.0"})
+    assert _verify(fake, spec=gone).exit_code == 0
+    fake.tell(targets={"sm_90": "7.8"})
+    assert "CUDA 11.7, sm_80: unknown, the database says known" in _verify(fake, spec=gone).stdout
 
 
 @pytest.mark.filterwarnings("ignore")  # Dask's own
@@ -368,26 +448,63 @@ def test_what_the_library_says_of_a_line(catalog: Catalog, line: str, first: str
 
 
 def test_the_evidence_is_of_this_spec(catalog: Catalog) -> None:
-    told = report.read(paths.SPEC / "evidence" / "assembler.json")
-    assert report.stale(told, catalog) == []
-    assert set(told["facts"]) == {entry.family for entry in catalog.database.spec.instructions}
-    pins = json.dumps(told["assemblers"])
-    assert all(pin["binary_sha256"] in pins for pin in assemblers.pins())
-    assert told["disagreements"] == []
-    assert told["negative"]["disagreements"] == []
-    assert sum(entry["lines"] for entry in told["negative"]["families"].values()) >= 100_000
+    told = evidence.load()
+    assert facts.stale(told.facts, catalog) == []
+    assert set(told.facts) == {entry.family for entry in catalog.database.spec.instructions}
+    assert [entry.sha256 for entry in told.assemblers] == [pin["binary_sha256"] for pin in assemblers.pins()]
+    assert told.differences == ()
+    assert all(each.erratum for each in told.disagreements)
+    assert sum(space.lines for space in told.negative) >= 100_000
+    assert reports.text(told) == evidence.PATH.read_text(encoding="utf-8")
+
+
+def test_the_evidence_asks_about_every_kind_of_target(catalog: Catalog) -> None:
+    """Every family on a target of each generation of chips and with each suffix, whatever the database says of them."""
+    kinds = {target.name: (target.number // 10, target.suffix) for target in catalog.database.spec.targets}
+    for space in evidence.load().negative:
+        asked = [kinds[bits.target] for bits in space.answers]
+        assert len(asked) == len(set(asked))
+        assert set(asked) == set(kinds.values())
 
 
 def test_the_evidence_answers_for_every_instruction(catalog: Catalog) -> None:
-    answers = Answers(report.read(paths.SPEC / "evidence" / "assembler.json"), catalog)
-    chosen = [assembler["cuda"] for assembler in report.read(paths.SPEC / "evidence" / "assembler.json")["assemblers"]]
-    newest = chosen[-1]
+    """On each target, by the newest release that knows it: accepted in its first version, refused in the one before it."""
+    told = evidence.load()
+    answers = Answers(told, catalog)
+    newest = {target: entry for entry in told.assemblers for target in entry.targets}
+    assert set(newest) == {target.name for target in catalog.database.spec.targets}
+    before = {later: version for version, later in itertools.pairwise(sorted(told.versions, key=version_key))}
     for found in catalog.all():
         accepted = found.accepted_by()
         for line in ptx.lines(found):
-            for target, first in accepted.items():
-                assert answers.answer(line, target, first, newest) in ("accepted", "never asked")
-            assert any(answers.answer(line, target, first, cuda) == "accepted" for target, first in accepted.items() for cuda in chosen)
+            for target, tool in newest.items():
+                first = accepted.get(target)
+                if first is None:
+                    assert answers.answer(line, target, tool.ptx, tool.cuda) == "refused"
+                    continue
+                assert answers.answer(line, target, first, tool.cuda) == "accepted"
+                if first in before:
+                    assert answers.answer(line, target, before[first], tool.cuda) == "refused"
+
+
+def test_the_evidence_answers_for_the_whole_negative_space(catalog: Catalog) -> None:
+    """The library says the same of every seventh line, but where the report has a disagreement."""
+    told = evidence.load()
+    answers, legality = Answers(told, catalog), Legality(catalog)
+    assert list(answers.asked) == list(dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
+    disputed = {(line, target) for entry in told.disagreements for line in entry.lines for target in entry.targets}
+    differing = set()
+    for lines in answers.asked.values():
+        for line in itertools.islice(lines, 0, None, 7):
+            accepted = legality.accepted_by(line)
+            verdicts = answers.of_neighbour(line)
+            assert verdicts
+            for target, _, version, taken in verdicts:
+                first = accepted.get(target)
+                if (first is not None and version_key(first) <= version_key(version)) != taken:
+                    differing.add((ptx.compact(line), target))
+    assert differing
+    assert differing <= disputed
 
 
 def test_the_matrix_of_the_toy_has_every_version(toy: Catalog, fake: Fake) -> None:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ptxmma.bitmap import BitMap
+
+if TYPE_CHECKING:
+    from ptxmma.evidence.summary import LayoutEvidence
 
 #: What a condition is tested against: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
 Facts = Mapping[str, str | int]
@@ -126,6 +129,8 @@ class Target(_Entry, frozen=True, kw_only=True, cache_hash=True):
     name: str  # "sm_120a"
     ptx: str  # first PTX ISA version that knows it: "8.7"
     includes: tuple[str, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
+    ptx_in: tuple[ReleaseFloor, ...] = ()  # CUDA releases with another first version
+    until: str = ""  # the last CUDA release that knows it: "12.9"
     releases: str = ""  # where releases of the assembler differ: which, and how
     source: str
 
@@ -138,6 +143,13 @@ class Target(_Entry, frozen=True, kw_only=True, cache_hash=True):
     def suffix(self) -> str:
         """``"a"`` (this architecture only), ``"f"`` (its family) or ``""``."""
         return self.name[-1] if self.name[-1] in "af" else ""
+
+
+class ReleaseFloor(_Entry, frozen=True, kw_only=True, cache_hash=True):
+    """A CUDA release that takes a target from another version on than other releases."""
+
+    cuda: str  # "13.0"
+    ptx: str  # "7.3"
 
 
 class IsaVersion(_Entry, frozen=True, kw_only=True):
@@ -671,7 +683,7 @@ class Spec(_Entry, frozen=True, kw_only=True):
         return next(entry for entry in self.choices if entry.units == pattern.units)
 
 
-class Layout(_Entry, frozen=True, kw_only=True):
+class Layout(_Entry, frozen=True, kw_only=True, dict=True):
     """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
 
     Inputs and outputs by ``kind``: fragments map ``(i, lane)`` to ``(row, col[, computation])``; metadata maps
@@ -698,6 +710,17 @@ class Layout(_Entry, frozen=True, kw_only=True):
         """Metadata only: bits of the field of one chunk; the fields of a thread fill its 32-bit register."""
         return 32 >> self.map.outputs["field"]
 
+    @property
+    def evidence(self) -> LayoutEvidence:
+        """What stands behind it: which chips it was held against, how often, and whose definitions agree or differ.
+
+        It is that of the database that the layout was read with; a layout of none has no evidence.
+        """
+        from ptxmma.evidence import summary
+
+        database = self.__dict__.get("database")
+        return (summary.of(database) if database else summary.NOTHING).of_layout(self.name)
+
     def to_cute(self, n: int | None = None) -> str:
         """CuTe's ``shape:stride`` text, see :func:`ptxmma.interop.to_cute`; ``n``: columns, mandatory where N varies."""
         from ptxmma import interop
@@ -717,6 +740,11 @@ class Database(_Entry, frozen=True, kw_only=True, dict=True):
     generated: str = ""  # what made the file, from what
     spec: Spec
     layouts: tuple[Layout, ...]
+
+    def __post_init__(self) -> None:
+        """Let each layout know where it comes from; one that several databases share belongs to the first."""
+        for layout in self.layouts:
+            layout.__dict__.setdefault("database", self)
 
     @functools.cached_property
     def layout(self) -> dict[str, Layout]:

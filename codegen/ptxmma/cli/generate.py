@@ -24,11 +24,17 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
-    """Turn the spec into headers, Python, CUDA wrappers, database and docs."""
+    """Turn the spec into headers, Python, CUDA wrappers, database and docs.
+
+    \b
+    Example:
+      ptxmma generate --check
+    """  # noqa: D301  # click's mark for lines that stay as they are
     import sqlite3
 
     from ptxmma.generator import pipeline, sqlite, write
     from ptxmma.generator.emit import EMITTERS
+    from ptxmma.generator.evidence import EvidenceError
 
     for name in only:
         if name not in EMITTERS:
@@ -40,7 +46,7 @@ def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], 
             write.write(changes, out)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}; nothing was changed") from None
-    except (write.ClashError, write.WriteError) as error:
+    except (write.ClashError, write.WriteError, EvidenceError) as error:
         raise click.ClickException(str(error)) from None
     if not check:
         for change in changes:

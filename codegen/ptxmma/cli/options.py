@@ -37,8 +37,6 @@ def read(spec: Path, overlay: Path | None) -> Catalog:
         click.echo(error, err=True)
         click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec; nothing was written", err=True)
         sys.exit(1)
-    except ValueError as error:  # a report in spec/evidence/
-        raise click.ClickException(str(error)) from None
 
 
 def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:

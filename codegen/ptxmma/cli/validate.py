@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,22 +11,40 @@ import click
 from ptxmma.cli.options import read, spec_options
 
 if TYPE_CHECKING:
-    from ptxmma.instructions import Catalog
+    from ptxmma.generator.evidence import Reports
 
 
 @click.command("validate")
 @spec_options
 def command(spec: Path, overlay: Path | None) -> None:
-    """Check the spec and say everything that is wrong with it."""
+    """Check the spec and its evidence, and say everything that is wrong.
+
+    Evidence that is broken, or that no run can have made, is an error; that it is missing, or about another spec, is only told.
+
+    \b
+    Example:
+      ptxmma validate --spec my-spec
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.generator import evidence
+
     catalog = read(spec, overlay)
     variants, layouts = sum(1 for _ in catalog.all()), len(catalog.database.layouts)
     click.echo(f"{spec}: valid; {len(catalog.database.spec.instructions)} instructions, {variants} variants, {layouts} layouts")
-    for kind, count in _stale(catalog).items():
-        click.echo(f"stale: {kind}.json is about another spec for {count} of them; make it again with `ptxmma verify`", err=True)
+    found = evidence.findings(catalog)
+    for finding in found:
+        click.echo(finding, err=True)
+    broken = any(finding.error for finding in found)
+    if not broken and _mutants_are_stale(spec, overlay, evidence.attached(catalog)):
+        click.echo(
+            f"{spec / 'evidence' / 'mutation.json'}: it is stale: the mutants were made of other facts; make it again with `make mutate`",
+            err=True,
+        )
+    sys.exit(1 if broken else 0)
 
 
-def _stale(catalog: Catalog) -> dict[str, int]:
-    """Reports whose answers were given to another spec, and the number of instructions for which that is so."""
-    from ptxmma.evidence import summary
+def _mutants_are_stale(spec: Path, overlay: Path | None, told: Reports | None) -> bool:
+    """Whether the mutants of the report were made of other facts than those of a spec; false without a report."""
+    from ptxmma.generator.load import load
+    from ptxmma.verify.mutation.report import facts_sha256
 
-    return Counter(kind for row in summary.of(catalog.database).instructions.values() for kind in row.stale)
+    return told is not None and bool(told.mutation) and told.mutation["facts"] != facts_sha256(load(spec, overlay))

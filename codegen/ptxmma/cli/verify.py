@@ -56,7 +56,11 @@ def command(
     """Hold the database against one witness, and exit with 1 where they disagree.
 
     The assemblers' answers are kept: an interrupted run goes on where it stopped.
-    """
+
+    \b
+    Example:
+      ptxmma verify --assembler --target sm_90a --family wgmma
+    """  # noqa: D301  # click's mark for lines that stay as they are
     witnesses = {"--assembler": assembler, "--silicon": silicon, "--peers": peers, "--reference": reference is not None}
     chosen = [name for name, given in witnesses.items() if given]
     if len(chosen) != 1:

@@ -7,10 +7,12 @@ compared with them again without compiling: :func:`ptxmma.verify.peers.compariso
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from ptxmma.evidence import reports
-from ptxmma.evidence.reports import Entry
+from ptxmma.evidence.reports import Count, Entry, Positive, Sha256
 
 PATH = reports.FOLDER / "peers.json"
 
@@ -20,7 +22,7 @@ class Headers(Entry, frozen=True, kw_only=True):
 
     package: str
     version: str
-    sha256: str  # over the names and contents of CuTe's headers
+    sha256: Sha256  # over the names and contents of CuTe's headers
     compiler: str
 
 
@@ -35,10 +37,10 @@ class AtomRecord(Entry, frozen=True, kw_only=True):
     file: str
     instruction: str  # our canonical spelling
     form: str  # of operands: "registers", "descriptor" or ""
-    layouts: dict[str, int]
-    threads: int
-    vector: int = 0  # columns that share a scale factor; 0 without scale factors
-    facts: str  # digest of what we say of these operands
+    layouts: dict[str, Count]
+    threads: Count
+    vector: Count = 0  # columns that share a scale factor; 0 without scale factors
+    facts: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]  # digest of what we say of these operands
 
 
 class SharedRecord(Entry, frozen=True, kw_only=True):
@@ -63,8 +65,8 @@ class Difference(Entry, frozen=True, kw_only=True):
     instruction: str = ""
     theirs: str
     ours: str
-    places: int
-    of: int
+    places: Positive
+    of: Positive
 
 
 class Unknown(Entry, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class Assembled(Entry, frozen=True, kw_only=True):
 
     cuda: str
     target: str
-    accepted: int
+    accepted: Count
     refused: dict[str, str]  # atom: what it says
 
 
@@ -89,7 +91,7 @@ class Conversion(Entry, frozen=True, kw_only=True):
 
     dtype: str
     pattern: str  # "2:4"
-    chunks: int
+    chunks: Positive
     agrees: bool
 
 
@@ -97,6 +99,7 @@ class PyTorch(Entry, frozen=True, kw_only=True):
     """PyTorch's conversions of structured sparsity."""
 
     version: str
+    facts: Sha256  # digest of what we say of sparsity
     conversions: tuple[Conversion, ...]
     refused: dict[str, str]  # types that only we compress: what PyTorch says
 
@@ -104,12 +107,12 @@ class PyTorch(Entry, frozen=True, kw_only=True):
 class Report(reports.Report, frozen=True, kw_only=True):
     """All that a comparison found."""
 
-    facts: str  # digest of all that was compared
+    facts: Sha256  # digest of what we say of matrices in shared memory; every atom has one of its operands
     cutlass: Headers
-    places: int  # pairs of a thread and a value that were compared, of all operands of all atoms
-    passes: int  # operands, layouts in shared memory, descriptors and types that agree
-    failures: int
-    asserted: int  # assertions over all threads and values of an operand that compiled against the headers
+    places: Count  # pairs of a thread and a value that were compared, of all operands of all atoms
+    passes: Count  # operands, layouts in shared memory, descriptors and types that agree
+    failures: Count
+    asserted: Count  # assertions over all threads and values of an operand that compiled against the headers
     layouts: tuple[str, ...]
     descriptor_fields: dict[str, int]  # bits of each field of CuTe's descriptor
     atoms: tuple[AtomRecord, ...]

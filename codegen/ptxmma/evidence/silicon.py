@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
 
-from ptxmma.evidence.reports import Entry, Report
+import msgspec
+from msgspec import Meta
+
+from ptxmma.evidence.reports import Count, Entry, Positive, Report, Sha256
 
 
 class Chip(Entry, frozen=True, kw_only=True):
@@ -20,7 +23,7 @@ class Compiler(Entry, frozen=True, kw_only=True):
 
     cuda: str  # release of the toolkit
     nvcc: str  # version of the compiler
-    ptxas_sha256: str  # of the assembler's binary
+    ptxas_sha256: Sha256  # of the assembler's binary
 
 
 class Launch(Entry, frozen=True, kw_only=True):
@@ -38,9 +41,9 @@ class Launch(Entry, frozen=True, kw_only=True):
     form: str = ""
     constants: dict[str, int] = msgspec.field(default_factory=dict)
     seed: int
-    image: int = 0
+    image: Count = 0
     descriptors: dict[str, int] = msgspec.field(default_factory=dict)
-    d: str
+    d: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
 
 
 class Execution(Entry, frozen=True, kw_only=True):
@@ -56,19 +59,19 @@ class Execution(Entry, frozen=True, kw_only=True):
     """
 
     instruction: str
-    facts: str
-    launches: int
-    wrong: int = 0
-    machine: tuple[str, ...]
-    replays: tuple[Launch, ...]
+    facts: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+    launches: Positive
+    wrong: Count = 0
+    machine: Annotated[tuple[str, ...], Meta(min_length=1)]
+    replays: Annotated[tuple[Launch, ...], Meta(min_length=1)]
 
 
 class Held(Entry, frozen=True, kw_only=True):
     """How often a layout of registers was held against the chip."""
 
     layout: str
-    launches: int
-    wrong: int = 0
+    launches: Positive
+    wrong: Count = 0
 
 
 class Shared(Entry, frozen=True, kw_only=True):
@@ -78,8 +81,8 @@ class Shared(Entry, frozen=True, kw_only=True):
     type: str
     majorness: str
     swizzle: str
-    launches: int
-    wrong: int = 0
+    launches: Positive
+    wrong: Count = 0
     base_offsets: tuple[int, ...]  # that occurred
 
 
@@ -89,8 +92,8 @@ class Failure(Entry, frozen=True, kw_only=True):
     instruction: str
     form: str
     constants: dict[str, int]
-    launches: int
-    wrong: int
+    launches: Positive
+    wrong: Positive
 
 
 class Observation(Entry, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
-"""What stands behind each instruction, in short: ``evidence.json`` beside ``ptxmma.json``, made from the reports."""
+"""What stands behind each instruction and each layout, in short: ``evidence.json`` beside ``ptxmma.json``, made from the reports."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,53 @@ class Evidence(Entry, frozen=True, kw_only=True):
     differing: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
+    @property
+    def status(self) -> str:
+        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        return _status(self.executed)
+
+
+class Held(Entry, frozen=True, kw_only=True):
+    """How often a layout was held against a chip.
+
+    Attributes:
+        chip: name.
+        launches: of instructions with an operand in this layout.
+        wrong: launches in which an element was wrong.
+        instructions: how many such instructions there were.
+    """
+
+    chip: str
+    launches: int
+    wrong: int = 0
+    instructions: int
+
+
+class LayoutEvidence(Entry, frozen=True, kw_only=True):
+    """What stands behind one layout.
+
+    Attributes:
+        executed: against which chips it was held; empty where none that was asked runs an instruction with it.
+        agreeing: peer -> how many of its definitions lay an operand out in the same way: ``{"CuTe": 12}``.
+        differing: the definitions that do not.
+        stale: which of these answers were given to another database; make them again with ``ptxmma verify``.
+    """
+
+    executed: tuple[Held, ...] = ()
+    agreeing: dict[str, int] = msgspec.field(default_factory=dict)
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        return _status(self.executed)
+
+
+def _status(executed: Iterable[Executed | Held]) -> str:
+    told = [f"{ran.chip}: {ran.launches} launches" + (f", {ran.wrong} wrong" if ran.wrong else "") for ran in executed]
+    return "; ".join(told) or "not executed"
+
 
 class Row(Entry, frozen=True, kw_only=True):
     """One instruction; ``assembled`` is an index into :attr:`Summary.answers`."""
@@ -87,8 +135,17 @@ class Summary(Entry, frozen=True, kw_only=True):
     generated: str = ""  # what made the file, from what
     tools: tuple[Tool, ...]
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
-    layouts: dict[str, int]  # launches in which a layout was held against a chip
+    held: dict[str, LayoutEvidence]  # by the layout's name; those of which nobody knows are left out
     instructions: dict[str, Row]
+
+    @property
+    def layouts(self) -> dict[str, int]:
+        """The launches of each layout that was held against a chip."""
+        return {name: sum(each.launches for each in proof.executed) for name, proof in self.held.items() if proof.executed}
+
+    def of_layout(self, name: str) -> LayoutEvidence:
+        """The evidence for a layout; empty where nobody knows of it."""
+        return self.held.get(name, LayoutEvidence())
 
     def of(self, canonical: str) -> Evidence:
         """The evidence for an instruction; empty where nothing was asked."""
@@ -99,19 +156,21 @@ class Summary(Entry, frozen=True, kw_only=True):
         return Evidence(assembled=self.answers[row.assembled], **rest)
 
 
-NOTHING = Summary(tools=(), answers=(), layouts={}, instructions={})
+NOTHING = Summary(tools=(), answers=(), held={}, instructions={})
 
 
 def of(database: Database) -> Summary:
     """The summary of a database: the one that lies beside it, or that the generator made; else an empty one.
 
     Raises:
-        ValueError: the file beside it is no summary.
+        ValueError: the file beside it is no summary, or it was to be made from reports that are none.
     """
     if "evidence" not in database.memo:
         path = database.memo.get("path")
         database.memo["evidence"] = _load(Path(path).with_name(FILE)) if path else NOTHING
-    found: Summary = database.memo["evidence"]
+    found: Summary | ValueError = database.memo["evidence"]
+    if isinstance(found, ValueError):
+        raise found
     return found
 
 

@@ -7,7 +7,8 @@ Documents of one kind are joined across files.  The short forms that make YAML p
 * guarded cases may be a single formula;
 * a shape may be a PTX token (``"m16n8k16"``), and its ``n`` a number or one range;
 * a form holds its qualifiers beside its other keys; a single value stands for a list of one, and ``optional`` for
-  "absent, or the qualifier's own name".
+  "absent, or the qualifier's own name";
+* a sighting may have a list of targets, for one on each of them.
 """
 
 from __future__ import annotations
@@ -144,6 +145,14 @@ def _operands(value: Any) -> Any:
     return {name: texts if isinstance(texts, list) else [texts] for name, texts in lists.items()}
 
 
+def _sightings(value: Any) -> Any:
+    return [entry | {"target": target} for entry in value for target in _listed(entry["target"])]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 _LONG_FORMS: dict[str, Callable[[Any], Any]] = {
     "when": lambda value: value if isinstance(value, str) else _conditions(value),
     "ordered_when": _conditions,
@@ -157,6 +166,7 @@ _LONG_FORMS: dict[str, Callable[[Any], Any]] = {
     "first": lambda value: value if isinstance(value, int) else _cases(value),
     "last": lambda value: value if isinstance(value, int) else _cases(value),
     "forms": _forms,
+    "seen": _sightings,
 }
 
 

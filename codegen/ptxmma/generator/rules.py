@@ -310,6 +310,8 @@ class _Checker:
             for key, texts in entry.operands.items():
                 for text in texts:
                     yield from self._known("operand", operand_names(text), entry.operand_kinds, *place, "operands", key)
+                    yield from self._scale_ids(entry, text, (*place, "operands", key))
+                yield from self._alternatives(entry, texts, (*place, "operands", key))
             for number, form in enumerate(entry.forms):
                 yield from self._form(entry, form, (*place, "forms", number))
             if _is_order(entry) and not entry.memory:
@@ -338,6 +340,8 @@ class _Checker:
                     yield Problem(self.at(*here, "type"), message)
         if operand.kind in ("metadata", "selector") and not entry.sparse:
             yield Problem(self.at(*here), f"{name!r} is for instructions with a sparse A; this one does not say sparse: true")
+        if operand.kind in (*_ONE_FOR_EACH, "scale-id") and not operand.of:
+            yield Problem(self.at(*here), f"{name!r} is a {operand.kind}: say of: and the operand that it describes")
         if operand.kind == "scale-id" and not operand.immediate:
             yield Problem(self.at(*here), f"{name!r} may be an immediate, as every scale id: say immediate: true")
         if operand.kind == "immediate" and not operand.values and operand.limit < 0:
@@ -345,6 +349,29 @@ class _Checker:
         elif operand.default is not None and operand.default not in (operand.values or range(operand.limit + 1)):
             allowed = _list(map(str, operand.values)) or f"0..{operand.limit}"
             yield Problem(self.at(*here, "default"), f"{operand.default} is no value of {name!r}; there are {allowed}")
+
+    def _scale_ids(self, entry: InstructionSet, text: str, place: tuple[str | int, ...]) -> Iterator[Problem]:
+        """Scale ids stand after the scale factors that they choose from."""
+        of = ""
+        for name in operand_names(text):
+            operand = entry.operand_kinds.get(name)
+            if operand is not None and operand.kind == "scale-data":
+                of = operand.of
+            elif operand is not None and operand.kind == "scale-id" and operand.of != of:
+                yield Problem(self.at(*place), f"{name!r} is of {operand.of!r}, and stands after the scale factors of {of or 'nothing'!r}")
+
+    def _alternatives(self, entry: InstructionSet, texts: Sequence[str], place: tuple[str | int, ...]) -> Iterator[Problem]:
+        """The operand lists of one form differ in where their matrices stand, and in the constants that go with it."""
+        rests = []
+        for text in texts:
+            kinds = {name: entry.operand_kinds[name].kind for name in operand_names(text) if name in entry.operand_kinds}
+            rests.append([name for name, kind in kinds.items() if kind not in ("fragment", "descriptor", "immediate")])
+        for rest in rests[1:]:
+            if rest != rests[0]:
+                yield Problem(
+                    self.at(*place),
+                    f"besides matrices and constants one list has {_list(rest)}, another {_list(rests[0])}: they are of two forms",
+                )
 
     def _shapes(self, form: Form, place: tuple[str | int, ...]) -> Iterator[Problem]:
         for number, shape in enumerate(form.shapes):
@@ -578,7 +605,8 @@ class _Checker:
         """Scale vectors, scale types and block-scaled formats are those of the forms, and blocks of one size fill K."""
         spec = self.spec
         combinations: dict[tuple[str, str], set[str]] = {}
-        scaled = [v for entry in spec.instructions for v in expand(entry) if v.facts.get("scale_vec")]
+        variants = [variant for entry in spec.instructions for variant in expand(entry)] if spec.block_scaling or spec.block_formats else []
+        scaled = [variant for variant in variants if variant.facts.get("scale_vec")]
         for variant in scaled:
             facts = variant.facts
             combinations.setdefault((str(facts.get("kind", "")), str(facts["scale_vec"])), set()).add(str(facts.get("stype", "")))
@@ -596,11 +624,11 @@ class _Checker:
             yield Problem(self.at("block_scaling"), f"no entry has {' with '.join(key)}, which forms have")
         for index, held in enumerate(spec.block_formats):
             here = self.at("block_formats", index)
-            for variant in (v for entry in spec.instructions for v in expand(entry)):
+            for variant in variants:
                 facts = variant.facts
-                blocks = next((scale.blocks for scale in spec.scales if matches(scale.of, facts)), 0)
                 if not matches(held.of, facts):
                     continue
+                blocks = next((scale.blocks for scale in spec.scales if matches(scale.of, facts)), 0)
                 if not blocks:
                     yield from self._once(here, f"{held.name}: {variant.canonical} scales nothing")
                     continue
@@ -613,6 +641,26 @@ class _Checker:
             admitted = [v.facts for v in scaled if matches(held.of, v.facts)]
             if not any(held.element in (facts.get("atype"), facts.get("btype")) and facts.get("stype") == held.scale for facts in admitted):
                 yield from self._once(here, f"{held.name}: no instruction multiplies {held.element} with scale factors {held.scale}")
+        for variant in scaled if spec.block_formats else ():
+            yield from self._formats(variant)
+
+    def _formats(self, variant: Variant) -> Iterator[Problem]:
+        """A variant that multiplies the blocks of a format is among those that the format names, and its types are those of a format."""
+        facts = variant.facts
+        if facts.get("atype") != facts.get("btype"):
+            return
+        places = [
+            index for index, held in enumerate(self.spec.block_formats) if (held.element, held.scale) == (facts["atype"], facts["stype"])
+        ]
+        if not places:
+            types = f"{facts['atype']} with scale factors {facts['stype']}"
+            yield from self._once(self.at("block_formats"), f"no format has elements of {types}, which {variant.canonical} multiplies")
+        blocks = next((scale.blocks for scale in self.spec.scales if matches(scale.of, facts)), 1)
+        for index in places:
+            held = self.spec.block_formats[index]
+            named = any(facts["family"] in condition.get("family", (facts["family"],)) for condition in held.of)
+            if named and held.block * blocks == int(facts["k"]) and not matches(held.of, facts):
+                yield from self._once(self.at("block_formats", index, "of"), f"{held.name}: {variant.canonical} multiplies such blocks too")
 
     def _requirements(self, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
         if len(seen := requirements.observed(variant)) > 1:

@@ -12,7 +12,7 @@ from ptxmma import paths
 from ptxmma.evidence import reports
 from ptxmma.generator import pipeline, write
 from ptxmma.instructions import Catalog
-from ptxmma.verify import assemblers, errata, examples, report, run
+from ptxmma.verify import assemblers, errata, examples, run
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.questions import AssemblerError
 from ptxmma.verify.reference import NoExamplesError
@@ -40,7 +40,7 @@ def assembler(catalog: Catalog, date: str, ptxas: Sequence[str], targets: Sequen
         outcome = run.run(catalog, _assemblers(ptxas), targets, families, jobs)
     except (assemblers.NoAssemblerError, AssemblerError, run.UnknownNameError) as error:
         raise VerifyError(str(error)) from None
-    return Result(outcome.lines(), report.text(outcome.report(date)), outcome.agrees)
+    return Result(outcome.lines(), reports.text(outcome.report(date)), outcome.agrees)
 
 
 def silicon(catalog: Catalog, date: str, targets: Sequence[str], families: Sequence[str], jobs: int, *, packaged: bool) -> Result:

@@ -14,7 +14,6 @@ its section, its number there and a digest, its matrix instructions by their can
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -25,7 +24,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ptxmma import ptx
-from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.evidence import facts
+from ptxmma.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.operands import Operand
 from ptxmma.requirements import version_key
 from ptxmma.verify import bodies, matrix, reference
@@ -145,7 +145,7 @@ def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], date
         date=date,
         spec=catalog.database.spec.version,
         document=catalog.database.spec.document,
-        facts=facts(catalog, records),
+        facts=facts.printed(catalog, (spelling for record in records for spelling in record.instructions)),
         assemblers=tuple(Program(cuda=cuda, build=it.build, ptx=it.ptx, sha256=it.sha256) for cuda in asked for it in [programs[cuda]]),
         counts=_count(records),
         examples=tuple(records),
@@ -155,20 +155,6 @@ def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], date
 def opcodes(catalog: Catalog) -> list[str]:
     """What the spellings of a catalog's instructions begin with."""
     return sorted({entry.opcode or entry.name.split(".")[0] for entry in catalog.database.spec.instructions})
-
-
-def facts(catalog: Catalog, records: Iterable[Record]) -> str:
-    """A digest of all that the library says of the instructions: a report with another one is stale."""
-    total = hashlib.sha256()
-    for spelling in sorted({spelling for record in records for spelling in record.instructions}):
-        found = _find(catalog, spelling)
-        told = [spelling, found and found.accepted_by(), [_told(form) for form in ptx.operand_lists(found)] if found else []]
-        total.update(json.dumps(told).encode() + b"\n")
-    return total.hexdigest()
-
-
-def _told(form: OperandForm) -> list[Any]:
-    return [form.syntax, [(one.name, one.registers, one.register_types, repr(one.immediates)) for one in form.operands]]
 
 
 def _count(records: Sequence[Record]) -> Counts:

@@ -1,18 +1,21 @@
 """Every instruction in every operand form, on every target, in every version, asked of every assembler.
 
 The database names, for each target, the first version that accepts an instruction; an assembler must accept it from that version on
-and refuse it in all versions before, and on every target that the database does not name.
+and refuse it in all versions before, and on every target that the database does not name.  Where a release takes a target from another
+version on, or no longer knows it, the database says which and from where: that must hold as exactly.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma import ptx
+from ptxmma import ptx, requirements
 from ptxmma.instructions import Catalog, Instruction
+from ptxmma.model import Spec
 from ptxmma.requirements import version_key
 from ptxmma.verify import questions
 from ptxmma.verify.assemblers import Assembler
@@ -51,11 +54,12 @@ class Difference(NamedTuple):
     target: str
     assembler: str  # "accepted from 8.0 on"
     database: str
-    said: str  # why the assembler refuses the first of the lines in its newest version
-    explained: str  # what the database says of releases that differ; "" for a disagreement
-    lines: tuple[str, ...]
+    said: str = ""  # why the assembler refuses the first of the lines in its newest version
+    lines: tuple[str, ...] = ()  # none: the target itself
 
     def __str__(self) -> str:
+        if not self.lines:
+            return f"CUDA {self.cuda}, {self.target}: {self.assembler}, the database says {self.database}"
         lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
         said = f" ({self.said})" if self.said else ""
         return f"CUDA {self.cuda}, {self.target}: {self.assembler}{said}, the database says {self.database}: {lines}"
@@ -119,31 +123,56 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
 
 
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
-    """Where the assemblers and the database say different things, lines with the same difference together.
-
-    The database speaks of the newest assembler that knows a target; where it says in words that other releases differ, a
-    difference of theirs is explained.
-    """
-    held = list(columns)
-    speakers = newest(subject.catalog, [column.assembler for column in held])
-    for column in held:
-        versions = versions_of(subject.catalog, column.assembler)
-        groups: dict[tuple[str, str, str], list[int]] = {}
-        for line, instruction in enumerate(subject.instructions):
-            first = instruction.accepted_by().get(column.target)
-            expected = tuple(v for v in versions if first is not None and version_key(v) >= version_key(first))
-            if column.accepted[line] != expected:
-                explained = "" if column.assembler == speakers[column.target] else _explained(instruction, column.target)
-                groups.setdefault((verdict(column.accepted[line], versions), verdict(expected, versions), explained), []).append(line)
-        for (assembler, database, explained), lines in groups.items():
-            texts = tuple(subject.lines.texts[line] for line in lines)
-            said = column.said[lines[0]]
-            yield Difference(column.assembler.cuda, column.target, assembler, database, said, explained, texts)
+    """Where the assemblers and the database say different things, lines with the same difference together."""
+    for assembler, told in itertools.groupby(columns, key=lambda column: column.assembler):
+        yield from _differing_targets(subject.catalog, assembler)
+        versions = versions_of(subject.catalog, assembler)
+        first = [first_by(instruction, assembler.cuda) for instruction in subject.instructions]
+        for column in told:
+            yield from _differing_lines(subject, column, versions, first)
 
 
-def _explained(instruction: Instruction, target: str) -> str:
-    notes = instruction.releases()
-    return "; ".join(notes[key] for key in (target, instruction.canonical) if key in notes)
+def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], first: Sequence[Mapping[str, str]]) -> Iterator[Difference]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for line, accepted in enumerate(column.accepted):
+        floor = first[line].get(column.target)
+        expected = tuple(version for version in versions if floor is not None and version_key(version) >= version_key(floor))
+        if accepted != expected:
+            groups.setdefault((verdict(accepted, versions), verdict(expected, versions)), []).append(line)
+    for (assembler, database), lines in groups.items():
+        texts = tuple(subject.lines.texts[line] for line in lines)
+        yield Difference(column.assembler.cuda, column.target, assembler, database, column.said[lines[0]], texts)
+
+
+def _differing_targets(catalog: Catalog, assembler: Assembler) -> Iterator[Difference]:
+    """The targets that an assembler knows and by the database does not, or the other way round."""
+    expected = known_to(catalog.database.spec, assembler.cuda)
+    for target in catalog.database.spec.targets:
+        if (target.name in assembler.targets) != (target.name in expected):
+            says, database = ("unknown", "known") if target.name in expected else ("known", "unknown")
+            yield Difference(assembler.cuda, target.name, says, database)
+
+
+def known_to(spec: Spec, cuda: str) -> set[str]:
+    """The targets that the assembler of a CUDA release knows: since the release that brought their version, until their last one."""
+    brought = {entry.version: entry.cuda for entry in spec.isa_versions}
+    release = version_key(cuda)
+    return {
+        target.name
+        for target in spec.targets
+        if version_key(brought[target.ptx]) <= release and (not target.until or release <= version_key(target.until))
+    }
+
+
+def first_by(instruction: Instruction, cuda: str) -> dict[str, str]:
+    """Every target that accepts an instruction, with the first version that does by the assembler of a CUDA release."""
+    accepted = instruction.accepted_by()
+    floor = requirements.floor(instruction.variant)
+    for target in instruction.database.spec.targets:
+        for release in target.ptx_in:
+            if release.cuda == cuda and target.name in accepted:
+                accepted[target.name] = max(floor, release.ptx, key=version_key)
+    return accepted
 
 
 def first_version(accepted: Sequence[str], versions: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ asked about each of them, the same as the assembler.  Predicates do not stand fo
 stumbles over them ("Internal compiler error") when it makes code.
 
 Each neighbour knows its change in words.  Where an entry of the errata has a neighbour on which assemblers and database differ, it
-explains every neighbour of the family with the same change and the same answers.
+explains every neighbour of the family with the same change that has the same answer on the same target.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from typing import NamedTuple
 
 from ptxmma import layouts, operands, ptx
 from ptxmma.instructions import Catalog, Instruction, OperandForm
-from ptxmma.model import Range, Shape, Spec
+from ptxmma.model import Range, Shape, Sighting, Spec
 from ptxmma.operands import Operand
 from ptxmma.requirements import version_key
 from ptxmma.variants import SHAPE, Variant, syntax_parts
-from ptxmma.verify import matrix, questions
+from ptxmma.verify import errata, matrix, questions
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.legality import Legality
-from ptxmma.verify.questions import Lines, Progress, quiet
+from ptxmma.verify.questions import Lines, Progress, Refusals, quiet
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 #: A modifier that no instruction has.
@@ -54,12 +54,12 @@ class Disagreement(NamedTuple):
     cuda: str
     version: str
     targets: tuple[str, ...]
-    accepted: bool  # by the assembler
-    said: str  # why it refuses, on the first of the targets
-    erratum: str  # the entry of the spec that has this line, with both answers; "" for a disagreement
+    answer: str  # "accepted", or why it is refused
+    erratum: str  # the entry of the spec that explains it; "" for none
 
     def __str__(self) -> str:
-        assembler, database = ("accepts", "refuses") if self.accepted else (f"refuses ({self.said})", "accepts")
+        accepted = self.answer == errata.ACCEPTED
+        assembler, database = ("accepts", "refuses") if accepted else (f"refuses ({self.answer})", "accepts")
         return f"CUDA {self.cuda} {assembler} in {self.version} on {', '.join(self.targets)}, the database {database}: {self.line}"
 
 
@@ -120,13 +120,13 @@ def neighbours(catalog: Catalog, families: Sequence[str] = ()) -> dict[str, Neig
         if families and entry.family not in families:
             continue
         variants = catalog.of(entry.name)
-        lists = _operands_by_shape(variants)
+        lists = OperandLists(variants)
         lines = found.setdefault(entry.family, {})
         for instruction in filter(_stands_for_others, variants):
-            for line, change in _other_spellings(instruction, vocabulary, lists):
+            for line, change in other_spellings(instruction, vocabulary, lists):
                 lines.setdefault(line, change)
             for form in ptx.operand_lists(instruction):
-                for line, change in _other_operands(instruction, form, vocabulary):
+                for line, change in other_operands(instruction, form, vocabulary):
                     lines.setdefault(line, change)
     return {family: {line: lines[line] for line in sorted(lines) if line not in legal} for family, lines in found.items()}
 
@@ -139,26 +139,55 @@ def _stands_for_others(instruction: Instruction) -> bool:
 
 # --- spellings --------------------------------------------------------------------------------------------------------------
 
-_Operands = tuple[str, ...]
+Operands = tuple[str, ...]
 
 
-def _operands_of(instruction: Instruction) -> list[_Operands]:
+def _operands_of(instruction: Instruction) -> list[Operands]:
     return [tuple(ptx.split(line)[1]) for line in ptx.lines(instruction)]
 
 
-def _operands_by_shape(variants: Iterable[Instruction]) -> dict[str, set[_Operands]]:
-    found: dict[str, set[_Operands]] = {}
-    for instruction in variants:
-        found.setdefault(str(instruction.variant.facts.get(SHAPE, "")), set()).update(_operands_of(instruction))
-    return found
+class OperandLists:
+    """The operands that a changed spelling is asked with; ``variants``: the instructions of the same name."""
+
+    def __init__(self, variants: Iterable[Instruction]) -> None:
+        self._by_shape: dict[str, set[Operands]] = {}
+        for instruction in variants:
+            self._by_shape.setdefault(str(instruction.variant.facts.get(SHAPE, "")), set()).update(_operands_of(instruction))
+        #: What an operand's registers would be under another shape and other types: many instructions become the same one.
+        self._fillings: dict[tuple[object, ...], Callable[[str], str]] = {}
+
+    def of(self, instruction: Instruction, changed: Mapping[str, str], own: Iterable[Operands]) -> set[Operands]:
+        """The instruction's own, those that instructions of its new shape have, and as many registers as would be filled."""
+        return {*own, *(self._by_shape.get(changed[SHAPE], ()) if SHAPE in changed else ()), *self._filled(instruction, changed)}
+
+    def _filled(self, instruction: Instruction, changed: Mapping[str, str]) -> Iterator[Operands]:
+        """The operands of an instruction that had other shapes or types, as many registers as these would fill."""
+        variant = instruction.variant
+        shape = _SHAPE.fullmatch(str(changed.get(SHAPE, variant.facts.get(SHAPE, ""))))
+        if shape is None or not changed:
+            return
+        m, n, k = map(int, shape.groups())
+        qualifiers = {name: changed.get(name, str(variant.facts.get(name, ""))) for name in variant.form.qualifiers}
+        key = id(variant.form), shape[0], *qualifiers.values()
+        filling = self._fillings.get(key)
+        if filling is None:
+            other = Variant(variant.instruction, variant.form, Shape(m=m, n=(Range(first=n, last=n, step=1),), k=k), n, qualifiers)
+            filling = self._fillings[key] = functools.cache(functools.partial(_filling, instruction.database.spec, other))
+        for form in instruction.forms:
+            texts = [
+                ptx.item(form, names) if names.startswith("{") or not form.operand(names).elements else filling(names)
+                for names in ptx.items(form.syntax)
+            ]
+            if all(texts):
+                yield tuple(texts)
 
 
-def _other_spellings(instruction: Instruction, vocabulary: Vocabulary, lists: Mapping[str, set[_Operands]]) -> Iterator[tuple[str, str]]:
+def other_spellings(instruction: Instruction, vocabulary: Vocabulary, lists: OperandLists) -> Iterator[tuple[str, str]]:
+    """The lines of an instruction whose spelling has one change, each with the change in words."""
     own = _operands_of(instruction)
     for changed, texts, change in _spelled(instruction, vocabulary):
         spelling = ".".join(token for token in texts if token)
-        candidates = {*own, *(lists.get(changed[SHAPE], ()) if SHAPE in changed else ()), *_filled(instruction, changed)}
-        yield from ((ptx.line(spelling, operands), change) for operands in candidates)
+        yield from ((ptx.line(spelling, operands), change) for operands in lists.of(instruction, changed, own))
 
 
 def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple[dict[str, str], list[str], str]]:
@@ -205,28 +234,11 @@ def _shapes_near(token: str) -> list[str]:
     return found
 
 
-def _filled(instruction: Instruction, changed: Mapping[str, str]) -> Iterator[_Operands]:
-    """The operands of an instruction that had other shapes or types, as many registers as these would fill."""
-    variant = instruction.variant
-    shape = _SHAPE.fullmatch(str(changed.get(SHAPE, variant.facts.get(SHAPE, ""))))
-    if shape is None or not changed:
-        return
-    m, n, k = map(int, shape.groups())
-    qualifiers = {name: changed.get(name, str(variant.facts.get(name, ""))) for name in variant.form.qualifiers}
-    other = Variant(variant.instruction, variant.form, Shape(m=m, n=(Range(first=n, last=n, step=1),), k=k), n, qualifiers)
-    for form in instruction.forms:
-        texts = [_filling(instruction.database.spec, other, form, names) for names in ptx.items(form.syntax)]
-        if all(texts):
-            yield tuple(texts)
-
-
-def _filling(spec: Spec, variant: Variant, form: OperandForm, names: str) -> str:
-    """The text of an operand under another shape and type; ``""`` where nothing says how many registers it would take."""
-    if names.startswith("{") or not form.operand(names).elements:
-        return ptx.item(form, names)
-    element = str(variant.facts[variant.instruction.operand_kinds[names].type])
-    plan = layouts.fragment_plan(spec, variant, names, element) if element in {entry.name for entry in spec.types.elements} else None
-    bank = next((entry.registers[0] for entry in spec.types.carriers if names in entry.operands and element in entry.elements), None)
+def _filling(spec: Spec, variant: Variant, name: str) -> str:
+    """The text of an operand with elements under another shape and type; ``""`` where nothing says how many registers it would take."""
+    element = str(variant.facts[variant.instruction.operand_kinds[name].type])
+    plan = layouts.fragment_plan(spec, variant, name, element) if element in {entry.name for entry in spec.types.elements} else None
+    bank = next((entry.registers[0] for entry in spec.types.carriers if name in entry.operands and element in entry.elements), None)
     if plan is None or bank is None:
         return ""
     elements = plan.rows * plan.cols * spec.fragments[plan.entry].computations // plan.threads
@@ -236,7 +248,8 @@ def _filling(spec: Spec, variant: Variant, form: OperandForm, names: str) -> str
 # --- operands ---------------------------------------------------------------------------------------------------------------
 
 
-def _other_operands(instruction: Instruction, form: OperandForm, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
+def other_operands(instruction: Instruction, form: OperandForm, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
+    """The lines of an instruction whose operands have one change, each with the change in words."""
     names = ptx.items(form.syntax)
     texts = [ptx.item(form, name) for name in names]
     line = functools.partial(ptx.line, instruction.canonical)
@@ -250,14 +263,14 @@ def _other_operands(instruction: Instruction, form: OperandForm, vocabulary: Voc
             inner = ptx.items(name[1:-1])
             parts = [ptx.operand(form.operand(part)) for part in inner]
             for number, part in enumerate(inner):
-                for other, change in _others(form.operand(part), vocabulary):
+                for other, change in operand_others(form.operand(part), vocabulary):
                     yield line([*before, "{" + ", ".join([*parts[:number], other, *parts[number + 1 :]]) + "}", *after]), change
         else:
-            for other, change in _others(form.operand(name), vocabulary):
+            for other, change in operand_others(form.operand(name), vocabulary):
                 yield line([*before, other, *after]), change
 
 
-def _others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
+def operand_others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
     """What may stand in the place of an operand, and the change in words."""
     name = operand.name
     if operand.elements:
@@ -279,7 +292,17 @@ def _others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[str, str
 # --- asking -----------------------------------------------------------------------------------------------------------------
 
 
-def disagreements(
+class Batch(NamedTuple):
+    """Some neighbours of a family, and which of them one assembler refuses on a target, in its newest version."""
+
+    family: str
+    target: str
+    assembler: Assembler
+    lines: Lines
+    refusals: Refusals
+
+
+def sweep(
     catalog: Catalog,
     space: Mapping[str, Neighbours],
     assemblers: Sequence[Assembler],
@@ -287,63 +310,85 @@ def disagreements(
     cache: Path,
     jobs: int,
     progress: Progress = quiet,
-) -> list[Disagreement]:
-    """Where in a negative space the database and the newest assembler that knows a target differ, in its newest version."""
+) -> list[Batch]:
+    """Ask about a negative space: family by family, target by target, the lines in their order."""
     banks = matrix.banks(catalog)
-    lines = [line for found in space.values() for line in found]
-    everything = Lines.of(lines, banks)
-    unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in assemblers}
+    everything = Lines.of((line for found in space.values() for line in found), banks)
+    speakers = speaking(catalog, assemblers, targets)
+    unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in set(speakers.values())}
     places = []
     for family, neighbours in space.items():
         held = list(neighbours)
         batches = [Lines.of(held[start : start + _BATCH], banks) for start in range(0, len(held), _BATCH)]
-        speakers = asked_of(catalog, family, assemblers, targets)
-        places += [(target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
-    asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for target, assembler, batch in places]
-    legality = Legality(catalog)
-    accepted = {line: legality.accepted_by(line) for line in lines}
-    found: dict[tuple[str, Assembler, bool], list[tuple[str, str]]] = {}
-    for (target, assembler, batch), answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True):
-        refused = questions.by_line(answer)
-        for number, line in enumerate(batch.texts):
-            first = accepted[line].get(target)
-            legal = first is not None and version_key(first) <= version_key(assembler.ptx)
-            if legal == (number in refused):
-                found.setdefault((line, assembler, not legal), []).append((target, refused.get(number, "")))
-    explained = explanations(catalog, space)
+        places += [(family, target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
+    asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for _, target, assembler, batch in places]
+    return [Batch(*place, answer) for place, answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True)]
+
+
+def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
+    """The targets that are asked about, each with the newest assembler that knows it.
+
+    Of each generation of chips (``sm_12x``) the last target of each suffix stands for all, whatever the database says of them.
+    """
+    newest = matrix.newest(catalog, assemblers)
+    last = {
+        (target.number // 10, target.suffix): target.name
+        for target in catalog.database.spec.targets
+        if target.name in newest and target.name in targets
+    }
+    return {target: newest[target] for target in last.values()}
+
+
+def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
+    """Where the database and the assemblers differ, targets with the same answer together."""
+    accepted_by = functools.cache(Legality(catalog).accepted_by)
+    found: dict[tuple[str, Assembler, str, str], list[str]] = {}
+    for batch in batches:
+        refused = questions.by_line(batch.refusals)
+        spoken = version_key(batch.assembler.ptx)
+        for number, line in enumerate(batch.lines.texts):
+            first = accepted_by(line).get(batch.target)
+            if (first is not None and version_key(first) <= spoken) == (number in refused):
+                said = refused.get(number, errata.ACCEPTED)
+                erratum = explained.of_line(line, batch.target, batch.assembler, said)
+                found.setdefault((line, batch.assembler, said, erratum), []).append(batch.target)
     return [
-        Disagreement(line, assembler.cuda, assembler.ptx, tuple(target for target, _ in each), taken, each[0][1], explained(line, taken))
-        for (line, assembler, taken), each in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
+        Disagreement(line, assembler.cuda, assembler.ptx, tuple(targets), said, erratum)
+        for (line, assembler, said, erratum), targets in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
     ]
 
 
-def asked_of(catalog: Catalog, family: str, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
-    """The targets that are asked about a family, each with the newest assembler that knows it.
+class Explanations:
+    """What the errata say of lines on which assemblers and database differ.
 
-    Of targets that accept the same of its instructions the first stands for all.
+    An erratum explains a line of a family on a target where it has one with the same change, asked on that target of a range of
+    releases with this assembler among them, and with the same answer: accepted, or refused in the same words.
+
+    Args:
+        catalog: with the errata.
+        space: its negative space.
     """
-    newest = {target: assembler for target, assembler in matrix.newest(catalog, assemblers).items() if target in targets}
-    instructions = [found for found in catalog.all() if found.family == family]
-    kinds: dict[tuple[Assembler, frozenset[str]], str] = {}
-    for target, assembler in newest.items():
-        accepted = frozenset(found.canonical for found in instructions if target in found.accepted_by())
-        kinds.setdefault((assembler, accepted), target)
-    return {target: newest[target] for target in kinds.values()}
 
+    def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
+        self._changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
+        self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
+        for entry in catalog.database.spec.errata:
+            for seen in entry.seen:
+                if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
+                    line = errata.line(seen)
+                    key = self._changes.get(line, line), seen.target, seen.answer
+                    self._known.setdefault(key, []).append((seen, entry.id))
 
-def errata(catalog: Catalog) -> dict[tuple[str, bool], str]:
-    """The errata that have a line on which assemblers and database differ, by the line and whether assemblers accept it."""
-    found = {}
-    for entry in catalog.database.spec.errata:
-        for seen in entry.seen:
-            accepted = seen.answer == "accepted"
-            if seen.asked and seen.database == ("refuses" if accepted else "accepts"):
-                found[ptx.expanded(seen.asked), accepted] = entry.id
-    return found
+    def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
+        """The entry that explains what an assembler said of a line on a target in its newest version; ``""`` for none."""
+        return self._of(self._changes.get(line, line), target, assembler, said)
 
+    def of_change(self, family: str, change: str, target: str, assembler: Assembler, said: str) -> str:
+        """The same of any line of a family with a change."""
+        return self._of((family, change), target, assembler, said)
 
-def explanations(catalog: Catalog, space: Mapping[str, Neighbours]) -> Callable[[str, bool], str]:
-    """What finds the erratum of a line and an assembler's answer: one that has it, or a neighbour of its family with the same change."""
-    changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
-    known = {(changes.get(line, line), accepted): name for (line, accepted), name in errata(catalog).items()}
-    return lambda line, accepted: known.get((changes.get(line, line), accepted), "")
+    def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:
+        for seen, erratum in self._known.get((what, target, said), ()):
+            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, [assembler]):
+                return erratum
+        return ""

@@ -1,31 +1,16 @@
-"""The answers of the assemblers as evidence: ``spec/evidence/assembler.json``."""
+"""A run as evidence: what :mod:`ptxmma.evidence.assembler` holds, of what was asked and answered."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import jsonschema
-
-from ptxmma import paths, ptx
-from ptxmma.evidence import facts
-from ptxmma.instructions import Catalog
-from ptxmma.verify import matrix, negative
+from ptxmma import ptx
+from ptxmma.evidence import assembler, facts
+from ptxmma.verify import matrix, questions
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.matrix import Column, Difference, Subject
-from ptxmma.verify.negative import Disagreement, Neighbours
-
-SCHEMA = paths.SCHEMAS / "evidence_assembler.schema.json"
-
-#: A report as plain data; its schema says what stands in it.
-Report = Mapping[str, Any]
-
-
-def stale(report: Report, catalog: Catalog) -> list[str]:
-    """The families of a catalog that the report's answers are not, or no longer, about."""
-    return facts.stale(report["facts"], catalog)
+from ptxmma.verify.negative import Batch, Disagreement, Neighbours
 
 
 def compose(
@@ -33,46 +18,35 @@ def compose(
     subject: Subject,
     columns: Sequence[Column],
     differences: Sequence[Difference],
-    neighbours: Mapping[str, Neighbours],
+    space: Mapping[str, Neighbours],
+    batches: Sequence[Batch],
     disagreements: Sequence[Disagreement],
-) -> Report:
+) -> assembler.Assembler:
     """The report of a run; the same answers give the same report."""
     catalog = subject.catalog
     assemblers = list(dict.fromkeys(column.assembler for column in columns))
-    targets = [column.target for column in columns]
     asked = {found.family for found in subject.instructions}
-    return {
-        "kind": "assembler evidence",
-        "date": date,
-        "assemblers": [_assembler(assembler, columns) for assembler in assemblers],
-        "versions": list(dict.fromkeys(version for each in assemblers for version in matrix.versions_of(catalog, each))),
-        "facts": {family: sha256 for family, sha256 in facts.accepted(catalog).items() if family in asked},
-        "asked": dict(matrix.asked(columns)),
-        "answers": _classes(subject, columns),
-        "explained": [_difference(each) for each in differences if each.explained],
-        "disagreements": [_difference(each) for each in differences if not each.explained],
-        "negative": {
-            "families": {
-                family: {
-                    "assemblers": {name: each.cuda for name, each in negative.asked_of(catalog, family, assemblers, targets).items()},
-                    "lines": len(lines),
-                    "sha256": facts.of_lines(lines),
-                }
-                for family, lines in neighbours.items()
-            },
-            "explained": _disagreements(each for each in disagreements if each.erratum),
-            "disagreements": _disagreements(each for each in disagreements if not each.erratum),
-        },
-    }
+    return assembler.Assembler(
+        date=date,
+        spec=catalog.database.spec.version,
+        assemblers=tuple(_asked(each, columns) for each in assemblers),
+        versions=tuple(dict.fromkeys(version for each in assemblers for version in matrix.versions_of(catalog, each))),
+        facts={family: sha256 for family, sha256 in facts.accepted(catalog).items() if family in asked},
+        asked=dict(matrix.asked(columns)),
+        answers=tuple(_alike(subject, columns)),
+        differences=tuple(_difference(each) for each in differences),
+        negative=tuple(_space(family, lines, batches) for family, lines in space.items()),
+        disagreements=tuple(_disagreements(disagreements)),
+    )
 
 
-def _assembler(assembler: Assembler, columns: Iterable[Column]) -> dict[str, Any]:
-    targets = [column.target for column in columns if column.assembler == assembler]
-    return {"cuda": assembler.cuda, "build": assembler.build, "ptx": assembler.ptx, "sha256": assembler.sha256, "targets": targets}
+def _asked(each: Assembler, columns: Iterable[Column]) -> assembler.Asked:
+    targets = tuple(column.target for column in columns if column.assembler == each)
+    return assembler.Asked(cuda=each.cuda, build=each.build, ptx=each.ptx, sha256=each.sha256, targets=targets)
 
 
-def _classes(subject: Subject, columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """The lines by what was said of them: CUDA release -> target -> first version; a target that is not there refuses."""
+def _alike(subject: Subject, columns: Sequence[Column]) -> Iterator[assembler.Alike]:
+    """The lines of instructions by what was said of them."""
     classes: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
     versions = {column.assembler: matrix.versions_of(subject.catalog, column.assembler) for column in columns}
     for line, text in enumerate(subject.lines.texts):
@@ -82,13 +56,11 @@ def _classes(subject: Subject, columns: Sequence[Column]) -> list[dict[str, Any]
             if column.accepted[line]
         )
         classes.setdefault(said, []).append(ptx.compact(text))
-    found = []
     for said, lines in classes.items():
         accepted: dict[str, dict[str, str]] = {}
         for cuda, target, first in said:
             accepted.setdefault(cuda, {})[target] = first
-        found.append({"accepted": accepted, "lines": lines})
-    return found
+        yield assembler.Alike(accepted=accepted, lines=tuple(lines))
 
 
 def _first(accepted: Sequence[str], versions: Sequence[str]) -> str:
@@ -96,51 +68,40 @@ def _first(accepted: Sequence[str], versions: Sequence[str]) -> str:
     return matrix.first_version(accepted, versions) or " ".join(accepted)
 
 
-def _difference(each: Difference) -> dict[str, Any]:
-    return {**each._asdict(), "lines": [ptx.compact(line) for line in each.lines]}
+def _difference(each: Difference) -> assembler.Difference:
+    lines = tuple(map(ptx.compact, each.lines))
+    return assembler.Difference(
+        cuda=each.cuda, target=each.target, assembler=each.assembler, database=each.database, said=each.said, lines=lines
+    )
 
 
-def _disagreements(found: Iterable[Disagreement]) -> list[dict[str, Any]]:
+def _space(family: str, lines: Neighbours, batches: Iterable[Batch]) -> assembler.Space:
+    own = (batch for batch in batches if batch.family == family)
+    answers = tuple(
+        assembler.Bits(target=target, cuda=speaker.cuda, accepted=assembler.packed(_accepted(each)))
+        for (target, speaker), each in itertools.groupby(own, key=lambda batch: (batch.target, batch.assembler))
+    )
+    return assembler.Space(family=family, lines=len(lines), sha256=facts.of_lines(lines), answers=answers)
+
+
+def _accepted(batches: Iterable[Batch]) -> Iterator[bool]:
+    """Whether each of the lines is accepted, in their order."""
+    for batch in batches:
+        refused = questions.by_line(batch.refusals)
+        yield from (number not in refused for number in range(len(batch.lines.texts)))
+
+
+def _disagreements(found: Iterable[Disagreement]) -> Iterator[assembler.Disagreement]:
     """Lines that were answered alike, and that one erratum explains, stand together."""
     classes: dict[Disagreement, list[str]] = {}
     for each in found:
         classes.setdefault(each._replace(line=""), []).append(ptx.compact(each.line))
-    return [
-        {
-            "erratum": said.erratum,
-            "cuda": said.cuda,
-            "version": said.version,
-            "targets": " ".join(said.targets),
-            "accepted": said.accepted,
-            "said": said.said,
-            "lines": lines,
-        }
-        for said, lines in classes.items()
-    ]
-
-
-def check(report: Report) -> None:
-    """Hold a report against its schema.
-
-    Raises:
-        jsonschema.ValidationError: it does not fit.
-    """
-    jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
-def text(report: Report) -> str:
-    """A report as JSON, checked; the same report gives the same text."""
-    check(report)
-    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-
-
-def read(path: Path) -> Report:
-    """Read a report, checked.
-
-    Raises:
-        OSError: it cannot be read.
-        jsonschema.ValidationError: it is no report.
-    """
-    report: Report = json.loads(path.read_text(encoding="utf-8"))
-    check(report)
-    return report
+    for said, lines in classes.items():
+        yield assembler.Disagreement(
+            erratum=said.erratum,
+            cuda=said.cuda,
+            version=said.version,
+            targets=said.targets,
+            answer=said.answer,
+            lines=tuple(lines),
+        )

@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ptxmma import ptx
+from ptxmma.evidence.assembler import Assembler as Evidence
 from ptxmma.instructions import Catalog
 from ptxmma.verify import matrix, negative, questions, report
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.matrix import Column, Difference, Subject
-from ptxmma.verify.negative import Disagreement, Neighbours
+from ptxmma.verify.negative import Batch, Disagreement, Explanations, Neighbours
 
 #: Lines that a difference shows of its own.
 _SHOWN = 3
@@ -34,17 +35,18 @@ class Outcome(NamedTuple):
     subject: Subject
     columns: list[Column]
     differences: list[Difference]
-    neighbours: dict[str, Neighbours]
+    space: dict[str, Neighbours]
+    batches: list[Batch]
     disagreements: list[Disagreement]
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs but what the database explains."""
-        return all(each.explained for each in self.differences) and all(each.erratum for each in self.disagreements)
+        """Whether nothing differs but what the errata explain."""
+        return not self.differences and all(each.erratum for each in self.disagreements)
 
-    def report(self, date: str) -> report.Report:
+    def report(self, date: str) -> Evidence:
         """The run as evidence."""
-        return report.compose(date, self.subject, self.columns, self.differences, self.neighbours, self.disagreements)
+        return report.compose(date, self.subject, self.columns, self.differences, self.space, self.batches, self.disagreements)
 
     def lines(self) -> Iterator[str]:
         """The run in words."""
@@ -53,17 +55,17 @@ class Outcome(NamedTuple):
             if new := news(catalog, assembler):
                 yield f"CUDA {assembler.cuda} knows what the database does not: {', '.join(new)}"
         for difference in self.differences:
-            yield f"{difference}; explained: {difference.explained}" if difference.explained else str(difference)
-            if not difference.explained:
-                yield from (f"    {ptx.compact(line)}" for line in difference.lines[:_SHOWN])
+            yield str(difference)
+            yield from (f"    {ptx.compact(line)}" for line in difference.lines[:_SHOWN])
         for disagreement in self.disagreements:
             yield f"{disagreement}; erratum {disagreement.erratum}" if disagreement.erratum else str(disagreement)
         asked = matrix.asked(self.columns)
-        wrong = sum(len(each.lines) for each in self.differences if not each.explained)
+        wrong = sum(max(1, len(each.lines)) for each in self.differences)
         lines = len(self.subject.lines.texts)
         yield f"matrix: {len(asked)} assemblers, {lines} lines, {sum(asked.values())} answers, {wrong} disagreements"
-        count = sum(map(len, self.neighbours.values()))
-        yield f"negative space: {count} lines, {sum(not each.erratum for each in self.disagreements)} disagreements"
+        count = sum(map(len, self.space.values()))
+        answers = sum(len(batch.lines.texts) for batch in self.batches)
+        yield f"negative space: {count} lines, {answers} answers, {sum(not each.erratum for each in self.disagreements)} disagreements"
 
 
 def run(
@@ -83,15 +85,16 @@ def run(
     spec = catalog.database.spec
     wanted = choose("target", targets, [entry.name for entry in spec.targets])
     subject = Subject.of(catalog, choose("family", families, dict.fromkeys(entry.family for entry in spec.instructions)))
-    neighbours = negative.neighbours(catalog, families)
+    space = negative.neighbours(catalog, families)
     kept = cache or questions.ANSWERS
     with shown() as bar:
         columns = matrix.sweep(subject, chosen, wanted, kept, jobs, moving(bar, "matrix"))
         if not columns:
             names = ", ".join(f"CUDA {assembler.cuda}" for assembler in chosen)
             raise UnknownNameError(f"nothing was asked: {names} knows no target of {', '.join(wanted)}")
-        found = negative.disagreements(catalog, neighbours, chosen, wanted, kept, jobs, moving(bar, "negative space"))
-    return Outcome(subject, columns, list(matrix.differences(subject, columns)), neighbours, found)
+        batches = negative.sweep(catalog, space, chosen, wanted, kept, jobs, moving(bar, "negative space"))
+    found = negative.disagreements(catalog, batches, Explanations(catalog, space))
+    return Outcome(subject, columns, list(matrix.differences(subject, columns)), space, batches, found)
 
 
 def choose(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:

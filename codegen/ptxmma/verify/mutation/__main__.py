@@ -10,8 +10,8 @@ import click
 from rich.progress import Progress
 
 from ptxmma.evidence import reports
-from ptxmma.verify.mutation import COUNT, run
 from ptxmma.verify.mutation.report import lines
+from ptxmma.verify.mutation.run import COUNT, run
 
 #: Of the mutants that change something, at most this share may survive.
 _MOST_SURVIVORS = 0.01

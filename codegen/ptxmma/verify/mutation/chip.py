@@ -40,7 +40,7 @@ class Results:
             if now is None or self._target not in now.accepted_by():
                 return f"the chip ({self._chip}) runs {spelling}"
             for entry in now.semantics():
-                seen = [one.target for one in entry.observed if one.chip in self._chip]
+                seen = [one.target for one in entry.observed if one.chip in self._chip.split()]
                 if set(seen) - {self._target} or bool(seen) != (layouts.element_type(catalog.database.spec, entry.sums).form == "float"):
                     return f"how the chip ({self._chip}) sums in {spelling} is observed for {self._target}"
             if not same(before, now):

@@ -7,23 +7,24 @@ import math
 import re
 from collections.abc import Iterator
 
-import msgspec
 import numpy as np
 
-from ptxmma import formula, layouts
-from ptxmma.generator import stated as printed
-from ptxmma.instructions import Catalog
+from ptxmma import formula, layouts, requirements
+from ptxmma.instructions import Catalog, operand_names
 from ptxmma.interop import Swizzle, from_cute
-from ptxmma.layouts import Plan
-from ptxmma.model import Granularity, InstructionSet, Protocol, Semantics, SharedMemory, Spec, Stated, matches
+from ptxmma.model import Granularity, InstructionSet, Protocol, SharedMemory, Spec, matches
 from ptxmma.shared_memory import SharedLayout
 from ptxmma.variants import Variant, placeholders
+from ptxmma.verify.mutation import printed, semantics
 
-#: A type's name in the words for a precision.
-_TYPE = re.compile(r"[a-z]+\d+")
 #: What stands for an offset that nothing reads.
 _UNUSED = 1
-_FUSED = re.compile(r"as fma\.(\w+)")
+#: Where elements stand in their containers: "e3m2 and e2m3 its bits 5 to 0".
+_IN_CONTAINER = re.compile(r"([\w ]+?) its bits (\d+) to (\d+)")
+#: A block of threads whose sides all differ.
+_BLOCK = {"x": 20, "y": 6, "z": 4}
+#: Over which threads a sentence speaks: "all warps of the warpgroup".
+_THREADS = re.compile(r"\b(warp|warpgroup)\b")
 
 
 def contradiction(catalog: Catalog) -> str:
@@ -39,24 +40,29 @@ def examples(catalog: Catalog) -> str:
 def _contradictions(catalog: Catalog) -> Iterator[str]:
     spec = catalog.database.spec
     for instruction in spec.instructions:
-        for entry in instruction.semantics:
-            yield from _words(spec, entry)
         writes = any(operand.access != "read" for operand in instruction.operand_kinds.values())
         if writes and instruction.asynchronous != ("async" in instruction.name):
             yield f"{instruction.name}: its name says whether it is asynchronous"
         yield from _names(instruction)
+        yield from _order(instruction)
+        yield from _uniformity(instruction)
+    yield from semantics.contradictions(catalog)
     yield from _lineage(spec)
     for found in catalog.all():
         if catalog.find(found.canonical) is not found:
             yield f"{found.canonical} is also the spelling of another instruction"
+        if (first := requirements.floor(found.variant)) not in found.accepted_by().values():
+            yield f"{found.canonical} comes with {first}, and no target accepts it then"
     for pattern in spec.granularities:
         yield from _fields(pattern)
     stypes = {str(value) for found in catalog.all() if (value := found.variant.facts.get("stype"))}
     for element in spec.types.elements:
         if element.form == "float" and element.sign == (element.name in stypes):
             yield f"{element.name}: scale factors have no sign, all other floating point has one"
-    yield from _printed(catalog)
+    yield from _containers(spec)
+    yield from printed.contradictions(catalog)
     if spec.protocol is not None:
+        yield from _definitions(spec.protocol)
         yield from _orderings(spec.protocol)
     if spec.shared_memory is not None:
         yield from _swizzles(spec.shared_memory)
@@ -78,13 +84,69 @@ def _names(instruction: InstructionSet) -> Iterator[str]:
             yield f"{instruction.name}: {', '.join(group)} are not neighbours in its syntax, or not all types"
 
 
+def _order(instruction: InstructionSet) -> Iterator[str]:
+    """The lists of an instruction have the operands that they share in one order."""
+    lists = [operand_names(text) for texts in instruction.operands.values() for text in texts]
+    for one, other in itertools.combinations(lists, 2):
+        if [name for name in one if name in other] != [name for name in other if name in one]:
+            yield f"{instruction.name}: {', '.join(one)} are in another order than {', '.join(other)}"
+
+
+def _uniformity(instruction: InstructionSet) -> Iterator[str]:
+    """What is uniform is so over the threads that its sentence names, and operands are as uniform as the sentence about them says."""
+    if (instruction.scope == "thread") == ("sync" in re.findall(r"\w+", instruction.syntax)):
+        yield f"{instruction.name}: whoever waits for others is more than a thread"
+    about: dict[str, str] = {}
+    for sentence in instruction.uniform:
+        named = _THREADS.findall(sentence.text)
+        said = max(named, key=len) if named else instruction.scope
+        if sentence.over != said or (sentence.text.startswith(".aligned:") and said != instruction.scope):
+            yield f"{instruction.name}: {sentence.text} That is not over a {sentence.over}"
+        about |= {operand.kind: said for operand in instruction.operand_kinds.values() if f" {operand.kind} " in sentence.text}
+    for name, operand in instruction.operand_kinds.items():
+        if operand.kind != "selector" and operand.uniform != about.get(operand.kind, ""):  # a selector is a constant anyway
+            yield f"{instruction.name}: a sentence says over which threads {name} is uniform"
+
+
 def _lineage(spec: Spec) -> Iterator[str]:
-    """Every target without a suffix hands its features on, but the last one and those that a release dropped."""
-    plain = [target for target in spec.targets if not target.suffix]
-    handed = {name for target in plain for name in target.includes}
-    for target in plain[:-1]:
-        if target.name not in handed and not target.releases:
+    """Every target without a suffix but the last hands its features on: to a later one, or by its suffix f to a later family."""
+    handed = {name for target in spec.targets for name in target.includes if _number(spec, name) < target.number}
+    for target in [target for target in spec.targets if not target.suffix][:-1]:
+        if not handed & {target.name, f"{target.name}f"}:
             yield f"no later target has the features of {target.name}"
+
+
+def _number(spec: Spec, name: str) -> int:
+    return next(target.number for target in spec.targets if target.name == name)
+
+
+def _containers(spec: Spec) -> Iterator[str]:
+    """Elements fill those bits of their container that a note says."""
+    said: dict[str, tuple[int, int]] = {}
+    for instruction in spec.instructions:
+        for note in instruction.notes:
+            for names, high, low in _IN_CONTAINER.findall(note.text):
+                said |= {element.name: (int(high), int(low)) for element in spec.types.elements if element.name in names.split()}
+    for container in spec.types.containers:
+        for name in container.elements:
+            low, bits = container.shift, layouts.element_type(spec, name).bits
+            if name in said and said[name] != (low + bits - 1, low):
+                yield f"a note says that {name} takes its bits {said[name][0]} to {said[name][1]}"
+
+
+def _definitions(protocol: Protocol) -> Iterator[str]:
+    """A formula over a thread's place counts the warps of a block, one over anything else the warps of a warpgroup."""
+    threads = np.arange(math.prod(_BLOCK.values()))
+    sizes = {f"ntid_{axis}": np.full_like(threads, size) for axis, size in _BLOCK.items()}
+    place = dict(zip(("tid_z", "tid_y", "tid_x"), np.unravel_index(threads, [*_BLOCK.values()][::-1]), strict=True))
+    warp, warpgroup = layouts.THREADS["warp"], layouts.THREADS["warpgroup"]
+    for definition in protocol.definitions:
+        if definition.formula:
+            tree = formula.parse(definition.formula.replace(".", "_"))  # names of PTX's registers have a dot
+            others = formula.names(tree).keys() - sizes.keys() - place.keys()
+            found = formula.evaluate(tree, sizes | place | dict.fromkeys(others, threads))
+            if not np.array_equal(found, threads % (warpgroup // warp) if others else threads // warp):
+                yield f"{definition.name} is not {definition.formula}"
 
 
 def _orderings(protocol: Protocol) -> Iterator[str]:
@@ -93,6 +155,10 @@ def _orderings(protocol: Protocol) -> Iterator[str]:
     issued = next((name for name in steps if "async" in name.split(".")[-1] and not name.endswith(".async")), "")
     if not issued:
         yield "no step of the protocol issues an asynchronous instruction"
+    named = [name for name in steps if name]
+    needed = {*named[: named.index(issued)], named[-1]} if issued else set()
+    for name in sorted(needed - {ordering.needs for ordering in protocol.orderings}):
+        yield f"{name} is a step, and nothing needs it"
     if steps and (steps[0] or steps[-1]):
         yield "the protocol neither starts nor ends with what an instruction of its own does"
     if len({access.proxy for access in protocol.proxies}) < 2:
@@ -128,40 +194,6 @@ def _ascends(pattern: Granularity, value: int) -> bool:
     mask = (1 << pattern.index_bits) - 1
     indices = [value >> pattern.index_bits * place & mask for place in range(pattern.indices)]
     return indices == sorted(indices)
-
-
-def _words(spec: Spec, entry: Semantics) -> Iterator[str]:
-    """What the arithmetic promises is what its sentence says, which calls each type by its title."""
-    whole = layouts.element_type(spec, entry.sums).form != "float"
-    phrases = [entry.multiply] if whole else [entry.multiply, entry.accumulate]
-    for phrase in phrases:
-        if phrase == "exact":
-            if not whole or "In place of products" in entry.text:
-                yield f"{entry.text} That is not exact"
-        elif not _says(spec, entry.text, phrase):
-            yield f"{entry.text} That does not say {phrase!r}"
-    if _TYPE.findall(entry.accumulate)[:1] != [entry.sums]:
-        yield f"sums are kept as {entry.accumulate}, not as {entry.sums}"
-    if entry.rounds and entry.rounds not in entry.text:
-        yield f"{entry.text} That does not say that it rounds to {entry.rounds}"
-    if entry.truncates and f" {entry.truncates} low bits " not in entry.text:
-        yield f"{entry.text} That does not say {entry.truncates}"
-    for seen in entry.observed:
-        kept = [element.title for element in spec.types.elements if element.mantissa == seen.fraction_bits]
-        if seen.fraction_bits and f" {seen.fraction_bits} bits " not in seen.text and not any(title in seen.text for title in kept):
-            yield f"{seen.text} That is not {seen.fraction_bits} bits"
-
-
-def _says(spec: Spec, text: str, phrase: str) -> bool:
-    """Whether a sentence says what a phrase says with the names of types."""
-    titles = {element.name: element.title for element in spec.types.elements}
-    if phrase == "specified precision":
-        return phrase in text or "roducts" not in text
-    if fused := _FUSED.fullmatch(phrase):
-        return f"fused multiply-add in {fused[1]}" in text
-    if "," in phrase:
-        return all(titles[name].split()[0] in text for name in _TYPE.findall(phrase))
-    return _TYPE.sub(lambda match: titles.get(match[0], match[0]), phrase) in text
 
 
 def _swizzles(memory: SharedMemory) -> Iterator[str]:
@@ -283,55 +315,9 @@ def _filled(template: str, values: dict[str, int]) -> str:
         for part in match[0].split():
             over, _, below = part.partition("/")
             factors = [values[token] if token in values else int(token) for token in re.findall(r"\d+|[A-Za-z]+", over)]
-            total = math.prod([total, *factors]) // int(below or 1)
+            total, rest = divmod(math.prod([total, *factors]), int(below or 1))
+            if rest:
+                raise ArithmeticError(f"{part} is no whole number with {values}")
         return str(total)
 
     return re.sub(r"[\w/]+(?: [\w/]+)*", number, template)
-
-
-def _printed(catalog: Catalog) -> Iterator[str]:
-    """A printed formula is for one family, shape and width unless it lists several; a wrong one is wrong in one place."""
-    admitted = admitted_layouts(catalog)
-    for index, fragment in enumerate(catalog.database.spec.fragments):
-        for number, stated in enumerate(fragment.stated):
-            for place, condition in enumerate(stated.of):
-                plans = admitted[index, number, place]
-                for fact, key in (("family", "family"), ("bits", "bits"), ("k", "shape")):
-                    if len({plan.facts[fact] for plan in plans}) > 1 and not {fact, key} & condition.keys():
-                        yield f"section {stated.section} is printed for several values of {fact}"
-            if stated.erratum:
-                plans = [plan for place in range(len(stated.of)) for plan in admitted[index, number, place]]
-                if _wrong_parts(catalog, stated, plans) != 1:
-                    yield f"section {stated.section} is wrong in more than one place, which its erratum does not say"
-
-
-def _wrong_parts(catalog: Catalog, stated: Stated, plans: list[Plan]) -> int:
-    """How many parts of a printed formula differ from ours: the number of registers, the row, the column …."""
-    alone = {name: getattr(stated, name) for name in ("row", "col", "first", "last")}
-    none = dict.fromkeys(alone, ())
-    parts = [msgspec.structs.replace(stated, **none)]
-    parts += [msgspec.structs.replace(stated, **(none | {name: cases}), registers=0) for name, cases in alone.items()]
-    held = catalog.database.layout
-    return sum(any(printed.difference(part, plan, held[plan.name].map) for plan in plans) for part in parts)
-
-
-def admitted_layouts(catalog: Catalog) -> dict[tuple[int, int, int], list[Plan]]:
-    """The layouts that each condition of each printed formula admits, by entry, formula and condition."""
-    spec = catalog.database.spec
-    plans: dict[str, Plan] = {}
-    for found in {layouts.key(found.variant): found for found in catalog.all()}.values():
-        for name, kind in found.variant.instruction.operand_kinds.items():
-            if kind.kind in ("fragment", "accumulator"):
-                plan = layouts.fragment_plan(spec, found.variant, name, str(found.variant.facts[kind.type]))
-                if plan is not None:
-                    plans.setdefault(plan.name, plan)
-    return {
-        (index, number, place): [
-            plan
-            for plan in plans.values()
-            if plan.entry == index and any(matches((condition,), dict(plan.facts) | {"operand": name}) for name in fragment.operands)
-        ]
-        for index, fragment in enumerate(spec.fragments)
-        for number, stated in enumerate(fragment.stated)
-        for place, condition in enumerate(stated.of)
-    }

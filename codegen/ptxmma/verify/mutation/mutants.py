@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ptxmma.generator.load import Document, Path_
 from ptxmma.verify.mutation import formulas
-from ptxmma.verify.mutation.prose import left_out
+from ptxmma.verify.mutation.prose import holds_facts, left_out
+from ptxmma.verify.mutation.vocabulary import vocabulary
 
 #: Keys of conditions, where the value is not a formula.
 _CONDITIONS = frozenset({"when", "of", "ordered_when"})
@@ -21,9 +22,10 @@ _CONDITIONS = frozenset({"when", "of", "ordered_when"})
 _FORMULAS = frozenset({"row", "col", "computation", "lane", "bit", "byte", "first", "last", "is", "when", "rows", "cols", "offset"}) | {
     "swizzle_formula",
     "base_offset",
+    "formula",
 }
 #: Sections whose conditions and formulas are worked out into tables, for each variant and each layout.
-_WORKED_OUT = frozenset({"semantics", "carriers", "containers", "fragments", "granularities", "metadata", "scales"})
+_WORKED_OUT = frozenset({"semantics", "carriers", "containers", "fragments", "granularities", "metadata", "scales", "block_formats"})
 #: Keys of texts of which only the numbers are changed.
 _NUMBERED = frozenset({"cute"})
 _BITS = re.compile(r"0b[01]+")
@@ -32,6 +34,8 @@ _SYNTAX_PART = re.compile(r"\{\.\w+\}|\.?(?:\{\w+\}|[\w:]+)")
 _SWAPS = 2
 #: A sample has at least so many mutants of each file.
 _LEAST = 10
+#: Letters of a value that is dropped: lists of lists are long.
+_BRIEF = 100
 
 
 class Mutant(NamedTuple):
@@ -55,14 +59,20 @@ class Mutant(NamedTuple):
         keys = [key for key in self.path if isinstance(key, str)]
         if "stated" in keys:
             return "of" in keys
+        if keys[0] == "forms":  # a qualifier may be written as another one
+            return any(str(value).startswith("=") for value in (self.before, self.after))
         inside = _FORMULAS.union(_CONDITIONS, {"let"}).intersection(keys)
         return keys[0] in ("ordered", "requires", "observed") or (keys[0] in _WORKED_OUT and bool(inside))
 
     @property
     def identity(self) -> str:
         """File, place and change: ``types.yaml: elements/0/bits: 16 -> 17``."""
-        after = "nothing" if self.after is None else _brief(self.after)
-        return f"{self.file}: {'/'.join(map(str, self.path))}: {_brief(self.before)} -> {after}"
+        before = _brief(self.before)
+        if self.after is None:
+            change = f"{before if len(before) <= _BRIEF else before[:_BRIEF] + '…'} -> nothing"
+        else:
+            change = f"{before} -> {_brief(self.after)}"
+        return f"{self.file}: {'/'.join(map(str, self.path))}: {change}"
 
 
 def mutants(documents: Sequence[Document]) -> list[Mutant]:
@@ -130,9 +140,10 @@ def _names(documents: Sequence[Document]) -> list[str]:
 
 
 class _Spot(NamedTuple):
-    """A place that holds a fact: a scalar, a list, or a condition."""
+    """A place that holds a fact: a scalar, a list, or a mapping."""
 
     number: int
+    kind: str  # of its document
     path: Path_
     keys: tuple[str, ...]  # the names among the path
     value: Any
@@ -142,7 +153,8 @@ class _Spot(NamedTuple):
 
 def _walk(value: Any, path: Path_, number: int, documents: Sequence[Document], context: tuple[str, ...] = ()) -> Iterator[_Spot]:
     keys = tuple(key for key in path if isinstance(key, str))
-    if keys and left_out(keys):
+    is_fact = not left_out(keys)
+    if not is_fact and not holds_facts(keys):
         return
     if isinstance(value, dict):
         context = tuple(sorted(set(_variables(value)) | set(context)))
@@ -151,8 +163,9 @@ def _walk(value: Any, path: Path_, number: int, documents: Sequence[Document], c
     elif isinstance(value, list):
         for index, part in enumerate(value):
             yield from _walk(part, (*path, index), number, documents, context)
-    if path:
-        yield _Spot(number, path, keys, value, _slot(keys, documents[number].data["kind"]), context)
+    if is_fact:
+        kind = documents[number].data["kind"]
+        yield _Spot(number, kind, path, keys, value, _slot(keys, kind), context)
 
 
 def _variables(entry: dict[str, Any]) -> Iterator[str]:
@@ -171,7 +184,7 @@ def _slot(keys: Sequence[str], kind: str) -> str:
     """Qualifiers and what conditions test mean the same in all documents, other keys the same in documents of one kind."""
     if any(key in (*_CONDITIONS, "forms") for key in keys):
         return keys[-1]
-    return f"{kind}:{keys[-1]}"
+    return f"{kind}:{'/'.join(keys[-1:])}"
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------------
@@ -181,7 +194,7 @@ _Change = tuple[str, Path_, Any, Any]
 
 
 def _changes(spot: _Spot, known: Sequence[str]) -> Iterable[_Change]:
-    path, value, key = spot.path, spot.value, spot.keys[-1]
+    path, value = spot.path, spot.value
     if isinstance(value, bool):
         return [("flag", path, value, not value)]
     if isinstance(value, int):
@@ -190,14 +203,21 @@ def _changes(spot: _Spot, known: Sequence[str]) -> Iterable[_Change]:
         return _of_text(spot, known)
     if isinstance(value, list):
         return _of_list(spot, known)
-    if isinstance(value, dict) and (_is_condition(spot) or key == "fields"):
-        kind = "condition" if _is_condition(spot) else "list"
-        return [(kind, (*path, name), f"{name}: {_brief(part)}", None) for name, part in value.items()]
+    if isinstance(value, dict):
+        return _of_mapping(spot)
     return []
 
 
 def _is_condition(spot: _Spot) -> bool:
-    return spot.keys[-1] in _CONDITIONS
+    return spot.keys[-1:] != () and spot.keys[-1] in _CONDITIONS
+
+
+def _of_mapping(spot: _Spot) -> Iterator[_Change]:
+    """A mapping without one of its keys; a flag that is dropped is a flag that is turned over."""
+    mandatory = vocabulary(spot.kind).mandatory
+    for name, part in spot.value.items():
+        if _is_condition(spot) or (name not in mandatory and not isinstance(part, bool) and not left_out((*spot.keys, name))):
+            yield "condition" if _is_condition(spot) or name in _CONDITIONS else "key", (*spot.path, name), f"{name}: {_brief(part)}", None
 
 
 def _of_text(spot: _Spot, known: Sequence[str]) -> Iterator[_Change]:
@@ -214,9 +234,10 @@ def _of_text(spot: _Spot, known: Sequence[str]) -> Iterator[_Change]:
     elif spot.keys[0] == "operands" and "," in text:
         yield from (("list", path, text, ", ".join(parts)) for parts in _shorter_and_swapped(text.split(", ")))
     else:
-        yield from (("value", path, text, other) for other in _neighbours(text, known))
-    if isinstance(path[-1], str) and _is_condition(spot):
-        yield "condition", path, f"{key}: {text}", None
+        listed = vocabulary(spot.kind).values.get(key, frozenset())
+        others = _neighbours(text, sorted(listed.union(known)) if text in listed else known)
+        # Where there is no other value, it loses its last letter.
+        yield from (("value", path, text, other) for other in others or [text[:-1]] if other != text)
 
 
 def _of_list(spot: _Spot, known: Sequence[str]) -> Iterator[_Change]:

@@ -8,9 +8,9 @@ from jinja2 import TemplateError
 from ptxmma import requirements
 from ptxmma.generator.emit import emit
 from ptxmma.instructions import Catalog
-from ptxmma.model import InstructionSet
+from ptxmma.model import InstructionSet, matches
 from ptxmma.variants import ordered_tokens
-from ptxmma.verify.mutation import consistency
+from ptxmma.verify.mutation import printed
 
 #: What is generated for machines: the reference prints what the database holds.
 _OUTPUTS = ("database", "c_headers", "cuda", "shared_layout", "python_layouts")
@@ -45,8 +45,11 @@ def answers(catalog: Catalog) -> list[object]:
     for entry in catalog.database.spec.instructions:
         defaults = {name: part.default for name, part in entry.qualifiers.items()}
         found.append((entry.syntax, entry.opcode, entry.repeatable, _groups(entry), defaults))
-    printed = consistency.admitted_layouts(catalog)
-    found.append({place: sorted(plan.name for plan in plans) for place, plans in printed.items()})
+    variants = [found.variant for found in catalog.all()]
+    for held in catalog.database.spec.block_formats:
+        found.append((_without_source(held), [variant.canonical for variant in variants if matches(held.of, variant.facts)]))
+    admitted = printed.admitted_layouts(catalog)
+    found.append({place: sorted(plan.name for plan in plans) for place, plans in admitted.items()})
     return found
 
 

@@ -16,12 +16,11 @@ LEFT_OUT = {
     "contributors": "words for readers",
     "notes": "sentences for readers, and which instructions they are about",
     "undefined": "sentences for readers, and which instructions they are about",
-    "uniform": "sentences for readers, and over which threads they speak (the key of an operand is a fact: see KEPT)",
-    "unspecified": "words for readers: what the manual leaves open",
+    "uniform": "sentences for readers (over which threads they speak is a fact, and so is the key of an operand: see KEPT)",
     "says": "words for readers",
     "holds": "words for readers",
     "known": "words for readers",
-    "definitions": "terms with their words; nothing is computed from them",
+    "definitions": "terms with their words (a formula is a fact: see KEPT)",
     "earlier": "words for readers",
     "later": "words for readers",
     "by": "words for readers",
@@ -40,13 +39,14 @@ LEFT_OUT = {
     "errata": "sentences about the manual and the tools",
 }
 
-#: Facts that have the key of something that is left out.
+#: Facts that have the key of something that is left out, or stand inside it.
 KEPT = frozenset(
-    {"operand_kinds.kind", "operand_kinds.access", "operand_kinds.uniform", "isa_versions.version", "forms.kind", "of.kind"}
+    {"operand_kinds.kind", "operand_kinds.access", "operand_kinds.uniform", "isa_versions.version", "forms.kind", "of.kind", "when.kind"}
 ) | {
-    "when.kind",
     "ordered_when.kind",
     "block_scaling.kind",
+    "uniform.over",
+    "definitions.formula",
 }
 
 
@@ -54,10 +54,15 @@ def left_out(keys: Sequence[str]) -> str:
     """The reason why a place in a document is left alone, ``""`` for a fact; ``keys`` lead there from the document's top."""
     for length in range(1, len(keys) + 1):
         inner = keys[:length]
-        if any(f"{outer}.{inner[-1]}" in KEPT for outer in inner[:-1]):
+        if any(f"{outer}.{inner[-1]}" in KEPT for outer in inner[:-1]) or f"{inner[-1]}.{keys[-1]}" in KEPT:
             continue
         for name, reason in LEFT_OUT.items():
             outer, _, key = name.rpartition(".")
             if inner[-1] == key and (not outer or outer in inner[:-1]):
                 return reason
     return ""
+
+
+def holds_facts(keys: Sequence[str]) -> bool:
+    """Whether something inside a place that is left alone is a fact."""
+    return any(name.startswith(f"{keys[-1]}.") for name in KEPT)

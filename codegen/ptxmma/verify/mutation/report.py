@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ptxmma.evidence import reports
 from ptxmma.evidence.reports import Entry, Report
+from ptxmma.generator.load import Document
 from ptxmma.verify.mutation.mutants import Mutant
-from ptxmma.verify.mutation.prose import LEFT_OUT
-from ptxmma.verify.mutation.trial import Verdict
+from ptxmma.verify.mutation.prose import LEFT_OUT, holds_facts, left_out
+
+if TYPE_CHECKING:  # who only reads a report needs nothing of what made it
+    from ptxmma.verify.mutation.trial import Verdict
+
+#: Who contradicts mutants: whether this witness knows nothing of the spec, and its checks.  The others find the spec at odds with itself.
+WITNESSES: dict[str, tuple[bool, tuple[str, ...]]] = {
+    "assemblers": (True, ("assemblers",)),
+    "chip": (True, ("chip",)),
+    "peers": (True, ("CuTe", "PyTorch", "number formats", "C types")),
+    "formulas and examples of the manual": (True, ("stated formulas", "worked examples")),
+    "coverage and bijectivity": (False, ("layouts",)),
+    "rules": (False, ("schema", "model", "rules")),
+    "said twice": (False, ("said twice",)),
+}
 
 
 class Explanation(Entry, frozen=True, kw_only=True):
@@ -21,6 +36,32 @@ class Explanation(Entry, frozen=True, kw_only=True):
 
     mutants: tuple[str, ...]  # patterns of their identities, as of file names
     why: str
+
+
+class Explained(Explanation, frozen=True, kw_only=True):
+    """An explanation, and how much it explains.
+
+    Attributes:
+        covers: mutants of the spec of which it speaks, those among them that something contradicts included.
+        survived: of those that were tried.
+    """
+
+    covers: int
+    survived: int
+
+
+class Witness(Entry, frozen=True, kw_only=True):
+    """Who contradicted how many mutants.
+
+    Attributes:
+        name: "assemblers".
+        independent: whether it knows nothing of the spec; others find that the spec contradicts itself.
+        killed: check -> how many mutants it was the first to contradict.
+    """
+
+    name: str
+    independent: bool
+    killed: dict[str, int]
 
 
 class Survivor(Entry, frozen=True, kw_only=True):
@@ -35,6 +76,7 @@ class Mutation(Report, frozen=True, kw_only=True):
     """All mutants of a run.
 
     Attributes:
+        facts: SHA-256 of the facts that mutants were made of, see :func:`facts_sha256`.
         evidence: the reports that mutants were held against, each with its date.
         all: how many mutants the spec has.
         seed: of the sample.
@@ -42,14 +84,18 @@ class Mutation(Report, frozen=True, kw_only=True):
         by_file: file -> what killed its mutants -> how many; "survived", "changed nothing" and "only reworded" beside them.
         by_kind: the same by what was changed: a number, an operator, a condition ….
         killed: check -> how many mutants it was the first to contradict.
+        witnesses: the same by who knows it, independent witnesses first.  A mutant that breaks a rule has no instructions about which
+            another witness could be asked; "said twice" has only what no other contradicts.
         unchanged: mutants from which the same is generated, byte by byte.
         reworded: mutants that say the same in other words, in a condition, a rule or a formula: each instruction has the same spellings,
             operands, layouts, targets, versions and arithmetic.
         survivors: mutants that nothing contradicts.
+        explanations: why some survive, each with the mutants that it is about.
         left_out: what is no fact, by key, with the reason.
         processes, seconds: how long it took.
     """
 
+    facts: str
     evidence: dict[str, str]
     all: int
     seed: int
@@ -57,12 +103,19 @@ class Mutation(Report, frozen=True, kw_only=True):
     by_file: dict[str, dict[str, int]]
     by_kind: dict[str, dict[str, int]]
     killed: dict[str, int]
+    witnesses: tuple[Witness, ...]
     unchanged: tuple[str, ...]
     reworded: tuple[str, ...]
     survivors: tuple[Survivor, ...]
+    explanations: tuple[Explained, ...]
     left_out: dict[str, str]
     processes: int
     seconds: int
+
+    @property
+    def independent(self) -> int:
+        """How many mutants an independent witness contradicts."""
+        return sum(sum(witness.killed.values()) for witness in self.witnesses if witness.independent)
 
     @property
     def unexplained(self) -> list[Survivor]:
@@ -88,20 +141,59 @@ def explanations(path: Path) -> list[Explanation]:
         raise ValueError(f'{path}: {error}; it holds [{{"mutants": [patterns], "why": text}}, …]') from None
 
 
-def compose(judged: Sequence[tuple[Mutant, Verdict]], explained: Iterable[Explanation], **about: Any) -> Mutation:
-    """The report of a run; ``about`` has what the verdicts do not say."""
+def facts_sha256(documents: Sequence[Document]) -> str:
+    """The SHA-256 of all facts of a spec: of its documents without what :data:`ptxmma.verify.mutation.prose.LEFT_OUT` leaves out."""
+    told = sorted(msgspec.json.encode([document.data["kind"], _facts(document.data, ())], order="sorted") for document in documents)
+    return hashlib.sha256(b"\n".join(told)).hexdigest()
+
+
+def stale(told: Mutation, documents: Sequence[Document]) -> bool:
+    """Whether a report is about other facts than those of some documents, as :func:`ptxmma.generator.load.load` reads them."""
+    return told.facts != facts_sha256(documents)
+
+
+def compose(
+    judged: Sequence[tuple[Mutant, Verdict]], explained: Iterable[Explanation], everything: Sequence[Mutant], **about: Any
+) -> Mutation:
+    """The report of a run.
+
+    Args:
+        judged: the mutants that were tried.
+        explained: why some survive.
+        everything: all mutants of the spec.
+        about: what the verdicts do not say.
+    """
     written = list(explained)
     survivors = [(mutant, verdict) for mutant, verdict in judged if _fate(verdict) == "survived"]
+    killed = dict(sorted(_counted(("", verdict.check) for _, verdict in judged if verdict.check).get("", {}).items()))
     return Mutation(
+        all=len(everything),
         tried=len(judged),
         by_file=_counted((mutant.yaml, _fate(verdict)) for mutant, verdict in judged),
         by_kind=_counted((mutant.kind, _fate(verdict)) for mutant, verdict in judged),
-        killed=dict(sorted(_counted(("", verdict.check) for _, verdict in judged if verdict.check).get("", {}).items())),
+        killed=killed,
+        witnesses=tuple(
+            Witness(name=name, independent=independent, killed={check: killed[check] for check in checks if check in killed})
+            for name, (independent, checks) in WITNESSES.items()
+        ),
         unchanged=tuple(mutant.identity for mutant, verdict in judged if _fate(verdict) == "changed nothing"),
         reworded=tuple(mutant.identity for mutant, verdict in judged if _fate(verdict) == "only reworded"),
         survivors=tuple(
-            Survivor(mutant=mutant.identity, outputs=verdict.outputs, explained=_explained(mutant.identity, written))
+            Survivor(
+                mutant=mutant.identity,
+                outputs=verdict.outputs,
+                explained=next((entry.why for entry in written if _speaks(entry, mutant)), ""),
+            )
             for mutant, verdict in survivors
+        ),
+        explanations=tuple(
+            Explained(
+                mutants=entry.mutants,
+                why=entry.why,
+                covers=sum(_speaks(entry, mutant) for mutant in everything),
+                survived=sum(_speaks(entry, mutant) for mutant, _ in survivors),
+            )
+            for entry in written
         ),
         left_out=LEFT_OUT,
         **about,
@@ -110,8 +202,12 @@ def compose(judged: Sequence[tuple[Mutant, Verdict]], explained: Iterable[Explan
 
 def lines(found: Mutation) -> Iterable[str]:
     """A report in words."""
-    killed = ", ".join(f"{count} by {check}" for check, count in found.killed.items())
-    yield f"{found.tried} of {found.all} mutants in {found.seconds} s; killed: {killed}"
+    yield f"{found.tried} of {found.all} mutants in {found.seconds} s"
+    for witness in found.witnesses:
+        checks = ", ".join(f"{count} by {check}" for check, count in witness.killed.items())
+        yield f"    {witness.name}{'' if witness.independent else ' (of the spec itself)'}: {checks or 'none'}"
+    inside = sum(found.killed.values()) - found.independent
+    yield f"{found.independent} are contradicted by what knows nothing of the spec, {inside} by the spec itself"
     yield f"{len(found.unchanged)} change nothing, {len(found.reworded)} say the same in other words"
     yield f"{len(found.survivors)} survive ({found.rate:.1%}), {len(found.unexplained)} of them unexplained"
     yield from (f"    {survivor.mutant}" for survivor in found.unexplained)
@@ -138,11 +234,16 @@ def _counted(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _explained(identity: str, written: Sequence[Explanation]) -> str:
-    for explanation in written:
-        if any(fnmatch.fnmatchcase(identity, pattern) for pattern in explanation.mutants):
-            return explanation.why
-    return ""
+def _speaks(explanation: Explanation, mutant: Mutant) -> bool:
+    return any(fnmatch.fnmatchcase(mutant.identity, pattern) for pattern in explanation.mutants)
+
+
+def _facts(value: Any, keys: tuple[str, ...]) -> Any:
+    """What of a part of a document is a fact."""
+    if isinstance(value, dict):
+        inside = {key: (*keys, key) for key in value}
+        return {key: _facts(value[key], path) for key, path in inside.items() if not left_out(path) or holds_facts(path)}
+    return [_facts(part, keys) for part in value] if isinstance(value, list) else value
 
 
 def sources(paths: Mapping[str, Path]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One mutant after the other: made, derived, and held against every independent fact, the cheapest first.
+"""One mutant after the other: made, derived, and held against every independent fact, the cheapest first and the spec itself last.
 
 Nothing here compares a mutant with the spec that it was made from: that would contradict every one of them.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.evidence import reports
+from ptxmma.evidence import assembler, reports
 from ptxmma.evidence.silicon import Silicon
 from ptxmma.generator import load
 from ptxmma.generator.build import build
@@ -19,7 +19,7 @@ from ptxmma.generator.load import Document
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.rules import check
 from ptxmma.instructions import Catalog
-from ptxmma.verify import peers, report
+from ptxmma.verify import peers
 from ptxmma.verify.mutation import consistency, outputs, published
 from ptxmma.verify.mutation.assembled import Assemblers
 from ptxmma.verify.mutation.chip import Results
@@ -50,10 +50,6 @@ class Evidence(NamedTuple):
     silicon: Path | None = None
 
 
-#: The stages that refuse a spec, by what refuses it.
-STAGES = ("schema", "model", "rules", "layouts", "stated formulas")
-
-
 class Trial:
     """A spec and the evidence, ready for its mutants.
 
@@ -72,7 +68,6 @@ class Trial:
         self._outputs: outputs.Texts | None = None
         self._answers: list[object] = []
         self.checks: dict[str, Callable[[Catalog], str]] = {
-            "said twice": consistency.contradiction,
             "number formats": published.types,
             "C types": published.c_types,
             "worked examples": consistency.examples,
@@ -81,9 +76,10 @@ class Trial:
         if evidence.peers is not None:
             self.checks["CuTe"] = _cute(evidence.peers, self.catalog)
         if evidence.assemblers is not None:
-            self.checks["assemblers"] = Assemblers(report.read(evidence.assemblers), self.catalog).contradiction
+            self.checks["assemblers"] = Assemblers(assembler.load(evidence.assemblers), self.catalog).contradiction
         if evidence.silicon is not None:
             self.checks["chip"] = Results(reports.load(evidence.silicon, Silicon), self.catalog).contradiction
+        self.checks["said twice"] = consistency.contradiction  # last: it counts only what no witness knows
         for name, contradiction in self.checks.items():
             if fact := contradiction(self.catalog):
                 raise ValueError(f"{name} contradicts the spec itself, so that mutants would prove nothing: {fact}")

@@ -7,7 +7,6 @@ peers, which needs none of them.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tempfile
@@ -86,7 +85,7 @@ def run(
     report = Report(
         date=date,
         spec=catalog.database.spec.version,
-        facts=digest(catalog, records),
+        facts=facts.shared_memory(catalog.database),
         cutlass=Headers(package=headers.PACKAGE, version=cutlass.version, sha256=cutlass.digest(), compiler=found.compiler),
         places=counted.places,
         passes=counted.passes + agreeing,
@@ -134,21 +133,6 @@ def prove(catalog: Catalog, report: Report, atoms: Sequence[Atom], cutlass: Cutl
             folder.mkdir()
         list(pool.map(lambda text, folder: probe.compile_source(cutlass, text, folder, nvcc), sources, folders))
     return sum(text.count("\nstatic_assert(") for text in sources)
-
-
-def digest(catalog: Catalog, records: list[AtomRecord] | tuple[AtomRecord, ...]) -> str:
-    """A digest of all facts of ours that the records are compared with: a report with another one is stale."""
-    total = hashlib.sha256()
-    for record in records:
-        try:
-            instruction = catalog.find(record.instruction)
-            form = next(form for form in instruction.forms if form.name == record.form)
-            total.update(facts.operands(instruction, form).encode())
-        except (UnknownInstruction, StopIteration):
-            total.update(b"none")
-    memory = catalog.database.spec.shared_memory
-    total.update(repr((memory.descriptor, memory.layouts, memory.swizzles, memory.swizzle_formula) if memory else None).encode())
-    return total.hexdigest()
 
 
 def _unknown(catalog: Catalog, atom: Atom) -> list[Unknown]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ptxmma import sparse
+from ptxmma.evidence import facts
 from ptxmma.evidence.peers import Conversion, Difference, PyTorch
 from ptxmma.instructions import Catalog
 from ptxmma.model import ElementType, Granularity
@@ -46,7 +47,8 @@ def compare(catalog: Catalog) -> tuple[PyTorch, list[Difference]] | None:
             theirs, ours = difference
             found = Difference(peer="PyTorch", subject=str(dtype), operand=pattern.name, theirs=theirs, ours=ours, places=1, of=chunks)
             differences.append(found)
-    return PyTorch(version=torch.__version__.partition("+")[0], conversions=tuple(conversions), refused=refused), differences
+    version = torch.__version__.partition("+")[0]
+    return PyTorch(version=version, facts=facts.compressed(catalog), conversions=tuple(conversions), refused=refused), differences
 
 
 def _types(catalog: Catalog) -> Iterator[tuple[ElementType, Granularity]]:

@@ -130,7 +130,8 @@ def _targets(spec: Spec) -> Tables:
         "isa_versions": [
             (entry.version, *map(int, entry.version.split(".")), entry.cuda, entry.note, entry.source) for entry in spec.isa_versions
         ],
-        "targets": _fields(spec.targets, "name", "number", "suffix", "ptx", "releases", "source"),
+        "targets": _fields(spec.targets, "name", "number", "suffix", "ptx", "until", "releases", "source"),
+        "target_versions": [(entry.name, floor.cuda, floor.ptx) for entry in spec.targets for floor in entry.ptx_in],
         "target_includes": [(entry.name, included) for entry in spec.targets for included in entry.includes],
     }
 

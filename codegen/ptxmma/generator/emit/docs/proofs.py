@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ptxmma.evidence.assembler import Assembler
 from ptxmma.evidence.silicon import Silicon
 from ptxmma.evidence.summary import Evidence, Summary
 from ptxmma.generator.emit.docs import family, rest
@@ -26,7 +27,7 @@ def page(catalog: Catalog, told: Reports, summary: Summary) -> dict[str, Any]:
         "families": rest.table(
             ("Family", "Instructions", "Assembled", "Run on a chip", "natively", "CuTe agrees", "Not executed"), _families(catalog, proofs)
         ),
-        "assembler": _assembler(told.assembler),
+        "assembler": _assembler(told.assembler) if told.assembler else {},
         "silicon": _silicon(catalog, told.silicon, proofs) if told.silicon else {},
         "examples": told.examples.get("counts", {}),
         "mutation": _mutation(told.mutation),
@@ -81,17 +82,15 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
         yield rest.link(name, rest.label("family", name)), *map(str, counts)
 
 
-def _assembler(report: dict[str, Any]) -> dict[str, str]:
-    if not report:
-        return {}
-    negative = report["negative"]
+def _assembler(report: Assembler) -> dict[str, str]:
     return {
-        "answers": f"{sum(report['asked'].values()):,}",
-        "releases": str(len(report["assemblers"])),
-        "disagreements": str(sum(len(each["lines"]) for each in report["disagreements"])),
-        "neighbours": f"{sum(each['lines'] for each in negative['families'].values()):,}",
-        "unexplained": str(sum(len(each["lines"]) for each in negative["disagreements"])),
-        "explained": f"{sum(len(each['lines']) for each in negative['explained']):,}",
+        "answers": f"{sum(report.asked.values()):,}",
+        "releases": str(len(report.assemblers)),
+        "disagreements": str(sum(max(1, len(each.lines)) for each in report.differences)),
+        "neighbours": f"{sum(space.lines for space in report.negative):,}",
+        "neighbour_answers": f"{sum(space.lines * len(space.answers) for space in report.negative):,}",
+        "unexplained": str(sum(len(each.lines) for each in report.disagreements if not each.erratum)),
+        "explained": f"{sum(len(each.lines) for each in report.disagreements if each.erratum):,}",
     }
 
 
@@ -162,14 +161,34 @@ def _mutation(report: dict[str, Any]) -> dict[str, Any]:
     if not report:
         return {}
     survivors = report["survivors"]
-    killed = sorted(report["killed"].items(), key=lambda pair: -pair[1])
+    killed = [(one["name"], one["independent"], sum(one["killed"].values()), one["killed"]) for one in report["witnesses"]]
     return {
         "tried": f"{report['tried']:,}",
-        "contradicted": f"{sum(count for _, count in killed):,}",
+        "of": f"{report['all']:,}",
+        "contradicted": f"{sum(count for _, _, count, _ in killed):,}",
+        "independent": f"{sum(count for _, independent, count, _ in killed if independent):,}",
         "same": len(report["unchanged"]) + len(report["reworded"]),
         "survived": len(survivors),
         "unexplained": sum(not one.get("explained") for one in survivors),
-        "killed": rest.table(("First contradicted by", "Mutants"), ((rest.text(name), str(count)) for name, count in killed)),
+        "killed": rest.table(
+            ("First contradicted by", "Independent of the spec", "Mutants", "Checks"),
+            (
+                (
+                    rest.text(name),
+                    "yes" if independent else "no",
+                    str(count),
+                    rest.text(", ".join(f"{key} {n}" for key, n in checks.items())),
+                )
+                for name, independent, count, checks in killed
+            ),
+        ),
+        "explanations": rest.table(
+            ("Mutants", "Of all", "Survived", "Why"),
+            (
+                (", ".join(map(rest.code, one["mutants"])), str(one["covers"]), str(one["survived"]), rest.text(one["why"]))
+                for one in report["explanations"]
+            ),
+        ),
         "survivors": rest.table(
             ("Mutant", "Why nothing contradicts it"),
             ((rest.code(one["mutant"]), rest.text(one.get("explained", "")) or rest.NOTHING) for one in survivors),

@@ -1,0 +1,302 @@
+"""Whether a report can be what a run made: its numbers add up, and what it names is in the database.
+
+Each function takes a report that fits its schema, and yields what is wrong with it.  What a changed database makes stale is no fault:
+digests tell that (:mod:`ptxmma.evidence.facts`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ptxmma.evidence import facts
+from ptxmma.evidence.assembler import Asked, Assembler, Space, unpacked
+from ptxmma.evidence.peers import Report as Peers
+from ptxmma.evidence.silicon import Execution, Launch, Silicon
+from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.model import Layout
+from ptxmma.requirements import version_key
+
+#: A report as plain data.
+Plain = Mapping[str, Any]
+
+
+class Fault(NamedTuple):
+    """What is wrong, and where: ``"instructions/12/launches"``."""
+
+    place: str
+    what: str
+
+
+def layouts_of(instruction: Instruction) -> list[set[str]]:
+    """The names of the layouts of each operand form."""
+    return [{operand.layout.name for operand in form.operands if isinstance(operand.layout, Layout)} for form in instruction.forms]
+
+
+# --- a chip -----------------------------------------------------------------------------------------------------------------
+
+
+def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
+    """What a chip cannot have done."""
+    own = {found.canonical: found for found in catalog.all()}
+    spec = catalog.database.spec
+    targets = {target.name: target.number for target in spec.targets}
+    yield from _named("target", [report.target], targets, "target")
+    number = targets.get(report.target)
+    capability = report.chip.compute_capability
+    if number is not None and capability.replace(".", "") != str(number):
+        yield Fault("chip/compute_capability", f"a chip of compute capability {capability} does not run {report.target}")
+    yield from _once("instructions", [row.instruction for row in report.instructions])
+    for table in ("instructions", "observations", "failures"):
+        names = [row.instruction for row in getattr(report, table)]
+        yield from _named(f"{table}/{{}}/instruction", names, own, "instruction by its canonical spelling")
+    yield from _wrong("instructions", report.instructions)
+    yield from _wrong("layouts", report.layouts)
+    yield from _wrong("shared_memory", report.shared_memory)
+    yield from _wrong("failures", report.failures)
+    failed: Counter[str] = Counter()
+    for failure in report.failures:
+        failed[failure.instruction] += failure.wrong
+    current = {
+        row.instruction for row in report.instructions if row.instruction in own and row.facts == facts.executed(own[row.instruction])
+    }
+    for index, row in enumerate(report.instructions):
+        if failed[row.instruction] != row.wrong:
+            what = f"{row.wrong} launches of {row.instruction} are wrong, but failures has {failed[row.instruction]} of it"
+            yield Fault(f"instructions/{index}/wrong", f"{what}; they must be equal")
+        if len(row.replays) > row.launches:
+            yield Fault(
+                f"instructions/{index}/replays", f"there are {len(row.replays)} replays of {row.launches} launches; at most one each"
+            )
+        if row.instruction in current:  # else it is about other operands
+            for place, what in _replays(row, own[row.instruction]):
+                yield Fault(f"instructions/{index}/replays/{place}", what)
+    names = [row.layout for row in report.layouts]
+    yield from _once("layouts", names)
+    yield from _named("layouts/{}/layout", names, catalog.database.layout, "layout")
+    if len(current) == len(report.instructions):  # else the layouts may be those of other operands
+        yield from _held(report, own)
+    if memory := spec.shared_memory:
+        modes = {mode.name for mode in memory.swizzles}
+        yield from _named("shared_memory/{}/swizzle", [row.swizzle for row in report.shared_memory], modes, "swizzle")
+        orders = {layout.majorness for layout in memory.layouts}
+        yield from _named("shared_memory/{}/majorness", [row.majorness for row in report.shared_memory], orders, "majorness")
+    types = {element.name for element in spec.types.elements}
+    yield from _named("shared_memory/{}/type", [row.type for row in report.shared_memory], types, "element type")
+
+
+def _replays(row: Execution, instruction: Instruction) -> Iterator[Fault]:
+    """Launches that the instruction's operands do not admit."""
+    for index, launch in enumerate(row.replays):
+        form = next((form for form in instruction.forms if form.name == launch.form), None)
+        if form is None:
+            known = ", ".join(repr(form.name) for form in instruction.forms)
+            yield Fault(f"{index}/form", f"{instruction.canonical} has no operand form {launch.form!r}; it has {known}")
+            continue
+        yield from (Fault(f"{index}/{place}", what) for place, what in _constants(launch, form))
+
+
+def _constants(launch: Launch, form: OperandForm) -> Iterator[Fault]:
+    known = {operand.name: operand for operand in form.operands}
+    for name, value in launch.constants.items():
+        legal = known[name].immediates if name in known else None
+        if legal is None or value not in legal:
+            yield Fault(f"constants/{name}", f"{value} is no constant that {name!r} can have" + (f"; legal: {legal}" if legal else ""))
+    described = [name for name, operand in known.items() if operand.kind == "descriptor"]
+    if sorted(launch.descriptors) != sorted(described):
+        yield Fault("descriptors", f"there are those of {sorted(launch.descriptors)}; the form has {sorted(described)}")
+
+
+def _held(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[Fault]:
+    """A layout was held as often as instructions were launched that use it: in all of their forms, or in some."""
+    least: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    for row in report.instructions:
+        forms = layouts_of(own[row.instruction])
+        most.update(dict.fromkeys(set().union(*forms), row.launches))
+        least.update(dict.fromkeys(set.intersection(*forms) if forms else (), row.launches))
+    for index, held in enumerate(report.layouts):
+        few, many = least[held.layout], most[held.layout]
+        if not few <= held.launches <= many:
+            span = f"{few}" if few == many else f"{few} to {many}"
+            yield Fault(f"layouts/{index}/launches", f"{held.launches} launches of {held.layout}; by its instructions there were {span}")
+    for name in sorted(set(least) - {held.layout for held in report.layouts}):
+        yield Fault("layouts", f"{name} is missing, though instructions that use it were launched {least[name]} times")
+
+
+def _wrong(table: str, rows: Sequence[Any]) -> Iterator[Fault]:
+    for index, row in enumerate(rows):
+        if row.wrong > row.launches:
+            yield Fault(f"{table}/{index}/wrong", f"{row.wrong} of {row.launches} launches are wrong; at most all can be")
+
+
+# --- peers ------------------------------------------------------------------------------------------------------------------
+
+
+def peers(report: Peers, catalog: Catalog) -> Iterator[Fault]:
+    """What a comparison cannot have found."""
+    own = {found.canonical: found for found in catalog.all()}
+    yield from _once("atoms", [atom.atom for atom in report.atoms])
+    yield from _named("atoms/{}/instruction", [atom.instruction for atom in report.atoms], own, "instruction by its canonical spelling")
+    compared = sum(len(atom.layouts) for atom in report.atoms) + len(report.shared) + len(report.descriptor_fields)
+    compared += len(report.pytorch.conversions) if report.pytorch else 0
+    if report.failures != len(report.differences):
+        yield Fault("failures", f"there are {report.failures}, but {len(report.differences)} differences; they must be as many")
+    if report.passes > compared or report.passes + report.failures < compared:
+        yield Fault("passes", f"{report.passes} agree and {report.failures} differ, which does not add up to {compared} comparisons")
+    for index, atom in enumerate(report.atoms):
+        for name, number in [*atom.layouts.items(), ("threads", atom.threads)]:
+            if number >= len(report.layouts):
+                yield Fault(f"atoms/{index}/{name}", f"there is no layout {number}; there are {len(report.layouts)}, from 0")
+        if atom.instruction in own:
+            yield from _operands(index, atom.form, atom.layouts, own[atom.instruction])
+    for index, entry in enumerate(report.differences):
+        if entry.places > entry.of:
+            yield Fault(f"differences/{index}/places", f"{entry.places} of {entry.of} places differ; at most all can")
+    yield from _once("assembled", [entry.target for entry in report.assembled])
+    targets = {target.name for target in catalog.database.spec.targets}
+    yield from _named("assembled/{}/target", [entry.target for entry in report.assembled], targets, "target")
+
+
+def _operands(index: int, name: str, named: Iterable[str], instruction: Instruction) -> Iterator[Fault]:
+    form = next((form for form in instruction.forms if form.name == name), None)
+    if form is None:
+        yield Fault(f"atoms/{index}/form", f"{instruction.canonical} has no operand form {name!r}")
+    else:
+        yield from _named(
+            f"atoms/{index}/layouts", named, [operand.name for operand in form.operands], f"operand of {instruction.canonical}"
+        )
+
+
+# --- assemblers -------------------------------------------------------------------------------------------------------------
+
+
+def assembler(report: Assembler, catalog: Catalog) -> Iterator[Fault]:
+    """What assemblers cannot have answered."""
+    tools = {tool.cuda: tool for tool in report.assemblers}
+    yield from _once("assemblers", [tool.cuda for tool in report.assemblers])
+    lines = [line for entry in report.answers for line in entry.lines]
+    yield from _once("answers", lines)
+    for name in dict.fromkeys(line.partition(" ")[0] for line in lines):
+        try:
+            catalog.find(name)
+        except UnknownInstruction:
+            yield Fault("answers", f"{name!r} is no instruction of the database")
+    families = list(dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
+    yield from _named("facts", report.facts, families, "family")
+    yield from _named("asked", report.asked, tools, "release of the report")
+    for cuda, tool in tools.items():
+        versions = [version for version in report.versions if version_key(version) <= version_key(tool.ptx)]
+        asked, most = report.asked.get(cuda, 0), len(lines) * len(tool.targets) * len(versions)
+        if not 0 < asked <= most or asked % len(lines):
+            what = f"{asked} answers about {len(lines)} lines, {len(tool.targets)} targets and {len(versions)} versions"
+            yield Fault(f"asked/{cuda}", f"{what}; it must be a multiple of the lines, above 0 and at most {most}")
+    for index, entry in enumerate(report.answers):
+        for cuda, accepted in entry.accepted.items():
+            place = f"answers/{index}/accepted/{cuda}"
+            if cuda not in tools:
+                yield Fault(place, f"CUDA {cuda} is none of the assemblers of the report: {', '.join(tools)}")
+                continue
+            yield from _named(place, accepted, tools[cuda].targets, f"target that CUDA {cuda} was asked about")
+            for version in dict.fromkeys(version for each in accepted.values() for version in each.split()):
+                if version not in report.versions or version_key(version) > version_key(tools[cuda].ptx):
+                    yield Fault(place, f"it was not asked about version {version}; its newest is {tools[cuda].ptx}")
+    yield from _once("negative", [space.family for space in report.negative])
+    yield from _named("negative/{}/family", [space.family for space in report.negative], families, "family")
+    for index, space in enumerate(report.negative):
+        yield from _bits(f"negative/{index}", space, tools)
+    errata = {erratum.id for erratum in catalog.database.spec.errata}
+    yield from _named("disagreements/{}/erratum", [entry.erratum for entry in report.disagreements], {*errata, ""}, "erratum")
+
+
+def _bits(place: str, space: Space, tools: Mapping[str, Asked]) -> Iterator[Fault]:
+    """Each target is asked once, of an assembler that knows it, about every line."""
+    yield from _once(f"{place}/answers", [bits.target for bits in space.answers])
+    for number, bits in enumerate(space.answers):
+        if bits.cuda not in tools or bits.target not in tools[bits.cuda].targets:
+            yield Fault(f"{place}/answers/{number}", f"CUDA {bits.cuda} is no assembler of the report that knows {bits.target}")
+        try:
+            unpacked(bits.accepted, space.lines)
+        except ValueError as error:
+            yield Fault(f"{place}/answers/{number}/accepted", str(error))
+
+
+# --- the manual's examples --------------------------------------------------------------------------------------------------
+
+
+def examples(report: Plain, catalog: Catalog) -> Iterator[Fault]:
+    """What cannot have become of examples."""
+    records = report["examples"]
+    spec = catalog.database.spec
+    yield from _once("examples", [f"example {record['ordinal']} of section {record['section']}" for record in records])
+    yield from _named("examples/{}/target", [one["target"] for one in records], [target.name for target in spec.targets], "target")
+    programs = [program["cuda"] for program in report["assemblers"]]
+    yield from _named("examples/{}/cuda", [one["cuda"] for one in records], programs, "assembler of the report")
+    errata = {erratum.id for erratum in spec.errata}
+    names = ("literal", "declared", "redeclared")
+    ended: Counter[str] = Counter()
+    for index, record in enumerate(records):
+        yield from _named(f"examples/{index}/errata", record["errata"], errata, "erratum")
+        for name in record["instructions"]:
+            try:
+                catalog.find(name)
+            except UnknownInstruction:
+                if name not in record["library"]:
+                    yield Fault(
+                        f"examples/{index}/instructions", f"{name!r} is no instruction of the database, and library does not say so"
+                    )
+        attempts = {name: record[name] for name in names if record[name] is not None}
+        accepted = [name for name, attempt in attempts.items() if attempt["accepted"]]
+        ended[accepted[0] if accepted else "refused"] += 1
+        if (
+            list(attempts) != list(names[: len(attempts)])
+            or accepted not in ([], list(attempts)[-1:])
+            or (not accepted and len(attempts) < 3)
+        ):
+            yield Fault(f"examples/{index}", "attempts are made in order, until one is accepted; these were not")
+        for name, attempt in attempts.items():
+            if attempt["accepted"] == bool(attempt.get("said")):
+                yield Fault(f"examples/{index}/{name}/said", "an attempt is accepted, or something is said of it; never both or neither")
+        if record["agrees"] != (bool(accepted) == (not record["library"])):
+            yield Fault(f"examples/{index}/agrees", f"{record['agrees']} is not what the attempts and the library say")
+    found = {"examples": len(records)} | {name: ended[name] for name in (*names, "refused")}
+    found["disagreements"] = sum(not record["agrees"] for record in records)
+    for name, count in found.items():
+        if report["counts"][name] != count:
+            yield Fault(f"counts/{name}", f"{report['counts'][name]}; by the examples it is {count}")
+
+
+# --- mutants ----------------------------------------------------------------------------------------------------------------
+
+
+def mutation(report: Plain, catalog: Catalog) -> Iterator[Fault]:  # noqa: ARG001 - all reports are checked alike
+    """What cannot have become of mutants."""
+    tried = report["tried"]
+    fates = sum(report["killed"].values()) + sum(len(report[name]) for name in ("unchanged", "reworded", "survivors"))
+    counts = {"killed": fates} | {name: sum(sum(row.values()) for row in report[name].values()) for name in ("by_file", "by_kind")}
+    for name, count in counts.items():
+        if count != tried:
+            yield Fault(name, f"{count} mutants; {tried} were tried")
+    if tried > report["all"]:
+        yield Fault("tried", f"{tried} of {report['all']} mutants; at most all can be tried")
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------------
+
+
+def _once(place: str, names: Iterable[str]) -> Iterator[Fault]:
+    return (Fault(place, f"{name} stands there {count} times; once is allowed") for name, count in Counter(names).items() if count > 1)
+
+
+def _named(place: str, names: Iterable[str], known: Iterable[str], what: str) -> Iterator[Fault]:
+    """Names that are not known; ``{}`` in the place is the number of the row."""
+    held = set(known)
+    for index, name in enumerate(names):
+        if name not in held:
+            few = f"; there are {', '.join(sorted(held))}" if len(held) < _FEW else ""
+            yield Fault(place.format(index), f"{name!r} is no {what}{few}")
+
+
+#: Names that a message lists.
+_FEW = 40

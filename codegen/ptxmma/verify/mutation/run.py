@@ -1,0 +1,90 @@
+"""A run over a sample of the mutants of a spec, in several processes."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import joblib
+
+from ptxmma import paths
+from ptxmma.evidence import reports
+from ptxmma.generator.load import load
+from ptxmma.verify.mutation import report
+from ptxmma.verify.mutation.mutants import Mutant, mutants, sample
+from ptxmma.verify.mutation.report import Mutation
+from ptxmma.verify.mutation.trial import Evidence, Trial, Verdict
+
+__all__ = ["COUNT", "STORED", "Mutation", "run"]
+
+#: The evidence that is checked in.
+STORED = Evidence(reports.FOLDER / "assembler.json", reports.FOLDER / "peers.json", reports.FOLDER / "silicon.json")
+#: Mutants of a run, unless told otherwise.
+COUNT = 1000
+#: Mutants that a process tries before it reports back.
+_BATCH = 20
+
+
+def run(
+    date: str,
+    *,
+    spec: Path = paths.SPEC,
+    evidence: Evidence = STORED,
+    explained: Path | None = None,
+    count: int = COUNT,
+    seed: int = 0,
+    jobs: int = -1,
+    progress: Callable[[int, int], None] = lambda done, of: None,  # noqa: ARG005
+) -> Mutation:
+    """Try a sample of the mutants of a spec.
+
+    Args:
+        date: of the run, as it shall stand in the report.
+        spec: the directory of the spec.
+        evidence: the reports to hold mutants against.
+        explained: why some mutants survive, as :func:`ptxmma.verify.mutation.report.explanations` reads it.
+        count: how many mutants; 0 for all.
+        seed: of the sample.
+        jobs: processes, as joblib counts them.
+        progress: called with the number of mutants tried so far and of all.
+
+    Raises:
+        OSError: evidence that is not there.
+        SpecError: the spec itself is refused.
+        ValueError: the evidence is no such report, is about another spec, or contradicts the spec itself.
+    """
+    started = time.monotonic()
+    documents = load(spec)
+    everything = mutants(documents)
+    chosen = sample(everything, count, seed)
+    batches = [chosen[start : start + _BATCH] for start in range(0, len(chosen), _BATCH)]
+    judged: list[tuple[Mutant, Verdict]] = []
+    calls = (joblib.delayed(_judged)(spec, evidence, batch) for batch in batches)
+    for batch, verdicts in zip(batches, joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), strict=True):
+        judged += zip(batch, verdicts, strict=True)
+        progress(len(judged), len(chosen))
+    return report.compose(
+        judged,
+        report.explanations(explained) if explained is not None else [],
+        everything,
+        date=date,
+        spec=next(document.data["version"] for document in documents if document.data["kind"] == "spec"),
+        evidence=report.sources({name: path for name, path in evidence._asdict().items() if path is not None}),
+        facts=report.facts_sha256(documents),
+        seed=seed,
+        processes=joblib.effective_n_jobs(jobs),
+        seconds=round(time.monotonic() - started),
+    )
+
+
+def _judged(spec: Path, evidence: Evidence, batch: Sequence[Mutant]) -> list[Verdict]:
+    trial = _trial(spec, evidence)
+    return [trial.judge(mutant) for mutant in batch]
+
+
+@functools.lru_cache(maxsize=1)
+def _trial(spec: Path, evidence: Evidence) -> Trial:
+    """Made once in each process."""
+    return Trial(spec, evidence)
