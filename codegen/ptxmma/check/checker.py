@@ -1,0 +1,264 @@
+"""Checks the matrix instructions of PTX modules."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from ptxmma.check import advice, flow, operands, sources
+from ptxmma.check.diagnosis import Diagnoses, Diagnosis
+from ptxmma.check.findings import Finding, Findings, Severity
+from ptxmma.check.legality import Fault, Legality, Value, accepted
+from ptxmma.check.reader import Function, Opcodes, Statement, Token, functions
+from ptxmma.instructions import DatabaseLike, catalog
+
+#: Bytes that are read at a time.
+_CHUNK = 1 << 20
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+#: Findings of one function: who has more has another problem than the last of them.
+_MOST_FOUND = 1 << 16
+#: Different sound instructions that are remembered.
+_MOST_SOUND = 1 << 13
+#: Characters of an opcode that a finding repeats.
+_MOST_OPCODE = 300
+
+
+class Stream(Protocol):
+    """What can be read, a binary file for example."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """At most so many bytes; none at the end."""
+
+
+class _Remark(NamedTuple):
+    """A finding before its place is known in lines and columns."""
+
+    token: Token
+    severity: Severity
+    rule: str
+    message: str
+
+
+class Checker:
+    """Checks modules against one database, and remembers what it has seen.
+
+    Args:
+        database: as :func:`ptxmma.instruction` takes it.
+        target, ptx: instead of what modules declare.
+        follow: whether to follow the registers of asynchronous instructions through each function.
+
+    Raises:
+        ValueError: a target or version that the database does not have.
+    """
+
+    def __init__(self, database: DatabaseLike = None, *, target: str | None = None, ptx: str | None = None, follow: bool = True) -> None:
+        held = catalog(database)
+        self._spec = spec = held.database.spec
+        _known("target", target, (entry.name for entry in spec.targets))
+        _known("PTX ISA version", ptx, (entry.version for entry in spec.isa_versions))
+        self._target, self._ptx = target, ptx
+        self._opcodes = Opcodes(spec)
+        self._legality = Legality(held)
+        self._diagnoses = Diagnoses(held)
+        self._advice = advice.Advice(held)
+        self._protocol = flow.protocol(spec) if follow else None
+        #: Opcodes with the values of their operands, target and version, of which there is nothing to say.
+        self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
+
+    def check(self, text: str | bytes, file: str = "<text>") -> Findings:
+        """Check a module's text."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        return self.check_stream(io.BytesIO(data), file)
+
+    def check_file(self, path: str | os.PathLike[str]) -> Findings:
+        """Check a file; ``"-"`` is the standard input.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return _joined(self.parts_of_file(path))
+
+    def check_stream(self, stream: Stream, file: str) -> Findings:
+        """Check what a binary stream gives, piece by piece."""
+        return _joined(self.parts(stream, file))
+
+    def parts_of_file(self, path: str | os.PathLike[str]) -> Iterator[Findings]:
+        """As :meth:`check_file`, function by function, as they are read."""
+        name = os.fspath(path)
+        with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb", buffering=0) as stream:
+            yield from self.parts(stream, name)
+
+    def parts(self, stream: Stream, file: str) -> Iterator[Findings]:
+        """As :meth:`check_stream`, function by function, as they are read."""
+        for function in self._functions(_chunks(stream), "." + file.rpartition(".")[2].lower()):
+            found = self.check_function(function, file)
+            del function  # before the next one is read
+            if found.instructions:
+                yield found
+
+    def _functions(self, chunks: Iterable[bytes], suffix: str) -> Iterator[Function]:
+        """The functions of a module; of another source, of which the ending of its name tells, the strings that hold instructions."""
+        if suffix in sources.SUFFIXES:
+            return sources.functions(b"".join(chunks), suffix, self._opcodes, self._spec)
+        return functions(chunks, self._opcodes)
+
+    def check_function(self, function: Function, file: str) -> Findings:
+        """Check the matrix instructions of one function."""
+        target = function.module.target if self._target is None else self._target
+        version = function.module.version if self._ptx is None else self._ptx
+        count = 0
+        found: list[tuple[_Remark, bytes]] = []
+        for statement in function.statements():
+            count += 1
+            if len(found) <= _MOST_FOUND:
+                found += ((remark, statement.opcode) for remark in self._remarks(function, statement, target, version))
+                if len(found) > _MOST_FOUND:
+                    text = "what else is to be said of this function is not shown"
+                    found.append((_Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
+        if self._protocol is not None and count:
+            for hazard in flow.hazards(function, self._protocol):
+                token = Token(b" " * hazard.length, hazard.offset)
+                found.append((_Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
+        found.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
+        return Findings(count, tuple(_finding(function, remark, opcode, file) for remark, opcode in found))
+
+    def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[_Remark]:
+        """What is to be said of one instruction."""
+        registers = function.registers.at(statement.start)
+        values = operands.values(statement.operands, registers)
+        if statement.predicate is not None:
+            yield from _predicate(statement.predicate, registers.known[statement.predicate.text.lstrip(b"@! \t\r\n")])
+        key = (statement.opcode, values, target, version)
+        if key in self._sound and statement.broken is None:
+            return
+        whole = Token(statement.opcode, statement.start)
+        spelling = _spelling(statement.opcode)
+        if statement.broken is not None:
+            text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing behind the operands"
+            yield _Remark(Token(b"", statement.broken), "error", "syntax", text)
+        found = self._legality.find(spelling)
+        if found is None:
+            yield _of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
+            return
+        instruction, exact = found
+        if not exact:
+            text = f"it has a modifier that the manual does not have there; assemblers ignore it: {instruction.canonical}"
+            yield _Remark(whole, "warning", "undocumented", text)
+        supported = accepted(instruction, target, version)
+        if not supported:
+            yield _of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
+        if statement.broken is not None:
+            return
+        faults = self._legality.faults(instruction, values, target)
+        for fault in faults:
+            token = _place(function, statement, fault)
+            name = token.text.decode(errors="replace")
+            message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
+            severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"  # braces do no harm
+            yield _Remark(token, severity, fault.rule, message)
+        remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
+        for severity, rule, message in remarks:
+            yield _Remark(whole, severity, rule, message)
+        if not instruction.sparse:
+            if exact and supported and not faults and not remarks and len(self._sound) < _MOST_SOUND:
+                self._sound.add(key)
+        elif not any(fault.severe for fault in faults):
+            for place, message in self._advice.of_metadata(function, statement, instruction, values):
+                yield _Remark(function.operand(statement, place), "warning", "metadata", message)
+
+
+def check(
+    text: str | bytes,
+    target: str | None = None,
+    ptx: str | None = None,
+    *,
+    file: str = "<text>",
+    follow: bool = True,
+    database: DatabaseLike = None,
+) -> Findings:
+    """Check the matrix instructions of a PTX module.
+
+    Args:
+        text: the module.
+        target: instead of the one that it declares, ``"sm_90a"``.
+        ptx: instead of the version that it declares, ``"8.0"``.
+        file: how findings name it.
+        follow: whether to follow the registers of asynchronous instructions, too.
+        database: as :func:`ptxmma.instruction` takes it.
+
+    Raises:
+        ValueError: a target or version that the database does not have.
+    """
+    return Checker(database, target=target, ptx=ptx, follow=follow).check(text, file)
+
+
+def _chunks(stream: Stream) -> Iterator[bytes]:
+    while chunk := stream.read(_CHUNK):
+        yield chunk
+
+
+def _joined(parts: Iterable[Findings]) -> Findings:
+    count = 0
+    found: list[Finding] = []
+    for part in parts:
+        count += part.instructions
+        found += part.findings
+    return Findings(count, tuple(found))
+
+
+def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:
+    names = list(allowed)
+    if value is not None and value not in names:
+        raise ValueError(f"unknown {what} {value!r}; known: {', '.join(names)}")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _spelling(opcode: bytes) -> str:
+    """An opcode without blanks."""
+    return b"".join(opcode.split()).decode(errors="replace")
+
+
+def _predicate(token: Token, kind: str) -> Iterator[_Remark]:
+    if kind not in ("pred", "anything"):
+        what = f"a .{kind} register" if kind else "not declared here"
+        yield _Remark(token, "error", "predicate", f"a predicate is expected; {token.text.decode().lstrip('@! ')} is {what}")
+
+
+def _of_opcode(opcode: Token, diagnosis: Diagnosis) -> _Remark:
+    """A remark on the modifier that is wrong, or on the whole opcode."""
+    token = diagnosis.token.encode()
+    at = opcode.text.find(b"." + token) + 1 if token else 0
+    place = Token(token, opcode.offset + at) if at else opcode
+    return _Remark(place, "error", diagnosis.rule, diagnosis.message)
+
+
+def _place(function: Function, statement: Statement, fault: Fault) -> Token:
+    if fault.operand < 0:
+        return Token(statement.opcode, statement.start)
+    operand = function.operand(statement, fault.operand)
+    if fault.element < 0:
+        return operand
+    elements = operands.elements(operand)
+    return elements[fault.element] if fault.element < len(elements) else operand
+
+
+def _finding(function: Function, remark: _Remark, opcode: bytes, file: str) -> Finding:
+    line, column = function.position(remark.token.offset)
+    source, caret = function.source(remark.token.offset)
+    return Finding(
+        file=file,
+        line=line,
+        column=column,
+        severity=remark.severity,
+        rule=remark.rule,
+        instruction=_spelling(opcode)[:_MOST_OPCODE],
+        message=remark.message,
+        length=max(1, len(remark.token.text.decode(errors="replace"))),
+        source=source,
+        caret=caret,
+    )

@@ -1,0 +1,176 @@
+"""Findings as text for people and as JSON, SARIF and workflow commands for programs."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from ptxmma.check.findings import Finding, Findings, Severity
+
+FORMATS = ("text", "json", "sarif", "github")
+
+#: Columns for a source line where no terminal says how many it has.
+_WIDTH = 120
+_MARK = "..."
+_INDENT = "    "
+_COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
+_COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def text(found: Findings, *, colour: bool = False, width: int = _WIDTH) -> str:
+    """``file:line:column: severity: message [rule]``, the source line, and a caret under the token.
+
+    Args:
+        found: what a check found.
+        colour: whether to write the escape codes of a terminal.
+        width: columns of a terminal; a source line that is longer is cut round its caret.
+    """
+    return "".join(f"{line}\n" for finding in found for line in _lines(finding, _styles(colour), width))
+
+
+def as_json(found: Findings) -> str:
+    """``{"instructions": n, "findings": [{"file", "line", "column", "severity", "rule", "instruction", "message"}, ...]}``."""
+    rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in found]
+    return json.dumps({"instructions": found.instructions, "findings": rows}, indent=2) + "\n"
+
+
+def sarif(found: Findings, rules: Mapping[str, str]) -> str:
+    """A SARIF 2.1.0 log, which code hosts and editors read.
+
+    Args:
+        found: what a check found.
+        rules: the name of each rule and what it asks for.
+
+    Raises:
+        KeyError: a finding has a rule that is not among ``rules``.
+    """
+    from ptxmma import __version__
+
+    places = {rule: place for place, rule in enumerate(rules)}
+    described = [{"id": rule, "shortDescription": {"text": help_text}, "help": {"text": help_text}} for rule, help_text in rules.items()]
+    driver = {"name": "ptxmma", "version": __version__, "rules": described}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in found]}
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def github(found: Findings) -> str:
+    """Workflow commands, of which GitHub makes annotations in the changed files of a pull request."""
+    return "".join(map(_command, found))
+
+
+# --- text ----------------------------------------------------------------------------------------------------------------------
+
+_JSON_KEYS = ("file", "line", "column", "severity", "rule", "instruction", "message")
+
+_Style = Callable[[str, str], str]
+
+
+def _styles(colour: bool) -> _Style:
+    if not colour:
+        return lambda part, _: part
+    from click import style
+
+    return lambda part, name: style(part, bold=True) if name == "bold" else style(part, fg=name, bold=True)
+
+
+def _lines(finding: Finding, style: _Style, width: int) -> Iterator[str]:
+    place = style(f"{_printable(finding.file)}:{finding.line}:{finding.column}:", "bold")
+    colour = _COLOURS[finding.severity]
+    yield f"{place} {style(f'{finding.severity}:', colour)} {_printable(finding.message)} [{finding.rule}]"
+    if finding.source:
+        shown, caret, length = _window(finding, width - len(_INDENT))
+        yield _INDENT + shown
+        yield _INDENT + "".join(map(_blank, shown[:caret])) + style("^" + "~" * (length - 1), colour)
+
+
+def _window(finding: Finding, width: int) -> tuple[str, int, int]:
+    """As much of the source line as fits in ``width``; where its token begins, and how much of the token is seen."""
+    line = _printable(finding.source.rstrip())
+    first, last = 0, len(line)
+    if last > width:
+        first = max(0, min(finding.caret - width // 3, last - width))
+        last = first + width
+    shown = line[first:last]
+    if first:
+        shown = _MARK + shown[len(_MARK) :]
+    if last < len(line):
+        shown = shown[: -len(_MARK)] + _MARK
+    caret = finding.caret - first
+    return shown, caret, max(1, min(finding.length, len(shown) - caret))
+
+
+def _printable(text: str) -> str:
+    """A text whose every character stands on its line: no escape codes, no halves of characters."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    )
+
+
+def _blank(char: str) -> str:
+    """Blanks as wide as a character."""
+    if char == "\t":
+        return char
+    if unicodedata.combining(char):
+        return ""
+    return "  " if unicodedata.east_asian_width(char) in "WF" else " "
+
+
+# --- SARIF and workflow commands ----------------------------------------------------------------------------------------------
+
+
+def _end(finding: Finding) -> int:
+    """The column behind the token, or behind its line where it goes on."""
+    seen = len(finding.source) - finding.caret if finding.source else finding.length
+    return finding.column + max(1, min(finding.length, seen))
+
+
+def _result(finding: Finding, places: Mapping[str, int]) -> dict[str, Any]:
+    region = {"startLine": finding.line, "startColumn": finding.column, "endColumn": _end(finding)}
+    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.file)}, "region": region}}
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": places[finding.rule],
+        "level": finding.severity,
+        "message": {"text": _printable(finding.message)},
+        "locations": [location],
+        "properties": {"instruction": finding.instruction},
+    }
+
+
+def _uri(file: str) -> str:
+    """A relative URI where the file lies below the working directory, as code hosts want it."""
+    from pathlib import Path
+
+    path = Path(file)
+    if path.is_absolute():
+        if not path.is_relative_to(Path.cwd()):
+            return path.as_uri()
+        path = path.relative_to(Path.cwd())
+    return quote(path.as_posix().encode("utf-8", "surrogateescape"))
+
+
+def _command(finding: Finding) -> str:
+    properties = {
+        "file": finding.file,
+        "line": finding.line,
+        "col": finding.column,
+        "endColumn": _end(finding),
+        "title": f"ptxmma: {finding.rule}",
+    }
+    written = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {written}::{_data(finding.message)}\n"
+
+
+def _data(value: str) -> str:
+    return value.encode("utf-8", "replace").decode().replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,381 @@
+"""Whether an assembler takes an instruction: its spelling, its operands, its target and version.
+
+An operand is described by what assemblers look at, its *value*: the type of a register (``"b32"``), the number of an integer constant,
+:data:`FLOAT` or :data:`DOUBLE` for other constants, one of the other names below, or a tuple of these for a list in braces.
+
+How assemblers type operands, by ptxas 11.7 to 13.5:
+
+- A list of registers of one type has that type.  One of mixed types passes as untyped bits if all have one size and no two neighbours
+  have types that exclude each other: integer, floating point, f16x2.  Types without a sign (``b32``) go with any.
+- Constants are elements of such lists too, integers of integer type and others of floating-point type.  A list of constants alone passes
+  where the accumulator has their type.
+- Braces round a single register of 32 bits pass where it may have any type, with another register or constant behind or before it, too;
+  not where an assembler puts other instructions in the place of one.
+- A predicate passes for 32 bits of a class of its own, also where an operand takes every class.
+- ``_`` in a list means that an element of the result is not wanted.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma import ptx
+from ptxmma.check.sightings import Sightings
+from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.requirements import version_key
+from ptxmma.variants import ordered_tokens
+
+if TYPE_CHECKING:
+    from ptxmma.operands import Operand
+
+#: Values that are neither a register's type nor an integer.
+FLOAT, DOUBLE = "constant f32", "constant f64"
+UNDECLARED = "undeclared"  # a name that no declaration has
+SINK = "_"
+NEGATED = "negated predicate"  # !%p
+ADDRESS = "address"  # [...]
+BROKEN = "broken"  # nothing that can be read
+ANYTHING = "anything"  # it fits whatever is asked: a placeholder
+
+_PREDICATE = "pred"
+#: The type of a metadata register that is refused where an assembler puts other instructions in the place of one.
+_REWRITTEN = "f32"
+_CONSTANTS = (FLOAT, DOUBLE)
+_OTHERS = frozenset({FLOAT, DOUBLE, UNDECLARED, SINK, NEGATED, ADDRESS, BROKEN})
+
+Scalar = str | int
+Value = Scalar | tuple[Scalar, ...]
+
+_BITS = re.compile(r"[a-z]+(\d+)(?:x(\d))?")
+#: Elements of a list that may stand where one register is wanted.
+_MOST_IN_BRACES = 2
+#: Characters of a spelling beyond which it is none, whatever it says.
+_LONGEST = 1000
+#: Different opcodes and operand lists that are remembered.
+_REMEMBERED = 1 << 13
+
+
+class Fault(NamedTuple):
+    """What is wrong with an operand.
+
+    Attributes:
+        rule: short name of what is broken: a key of :data:`ptxmma.check.rules.RULES`.
+        message: in words.
+        operand: number of the operand in the instruction, from 0; -1 for the operands as a whole.
+        element: number of the element in its list, from 0; -1 for all of the operand.
+        severe: whether assemblers refuse it.
+    """
+
+    rule: str
+    message: str
+    operand: int = -1
+    element: int = -1
+    severe: bool = True
+
+
+class Legality:
+    """What a database says of spellings and operands; answers are remembered."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = _Terse(catalog.database)
+        self._bits = {entry.name: entry.bits for entry in catalog.database.spec.types.registers}
+        #: Modifiers whose order assemblers heed, also where an instruction has only one value for them.
+        self._ordered = {token for entry in catalog.database.spec.instructions for token in ordered_tokens(entry)}
+        self._sightings = Sightings(self._catalog, self)
+        self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
+        self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
+
+    def _find(self, spelling: str) -> tuple[Instruction, bool] | None:
+        """The instruction of a spelling, and whether the database has the spelling; None where assemblers take none."""
+        if len(spelling) > _LONGEST:
+            return None
+        if (found := self.exactly(spelling)) is not None:
+            return found, True
+        if (meant := self._sightings.without_ignored(spelling)) is not None:
+            return meant, False
+        return None
+
+    def exactly(self, spelling: str) -> Instruction | None:
+        """The instruction of a spelling that the database has, None where it has none."""
+        try:
+            found = self._catalog.find(spelling)
+        except UnknownInstruction:
+            return None
+        tokens, own = spelling.split("."), found.canonical.split(".")
+        free = ordered_tokens(found.variant.instruction)  # of these the catalog heeds the order
+        fixed = self._ordered.difference(free)
+        return found if [token for token in tokens if token in fixed] == [token for token in own if token in fixed] else None
+
+    def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
+        """What is wrong with the operands of an instruction on a target; those of the operand list that they fit best."""
+        forms = ptx.operand_lists(instruction)
+        found = [
+            [self._as_seen(fault, instruction, form, values, target) for fault in faults]
+            for form in forms
+            for faults in [self.of_form(form, values)]
+            if faults is not None
+        ]
+        if not found:
+            lists = " or ".join(form.syntax or "no operands" for form in forms)
+            return (Fault("operand-count", f"{_count(len(values), 'operand')} where it takes {lists}"),)
+        best: list[Fault] = min(found, key=_weight)
+        return tuple(best)
+
+    def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
+        """Whether assemblers take these operands on a target; ``""``: on any."""
+        return not any(fault.severe for fault in self.faults(instruction, tuple(values), target))
+
+    def _as_seen(self, fault: Fault, instruction: Instruction, form: OperandForm, values: tuple[Value, ...], target: str) -> Fault:
+        """A fault that assemblers let pass is none that they refuse."""
+        if fault.operand < 0:
+            return fault
+        value = values[fault.operand]
+        braces = fault.rule == "list" and isinstance(value, tuple) and _stands_for_one(value)
+        if not fault.severe:
+            return fault._replace(severe=braces and not self._sightings.takes_braces(instruction, target))
+        if braces:
+            value = _REWRITTEN  # braces pass where an assembler does not put other instructions in its place
+        taken = self._sightings.takes(instruction, form, fault.operand, value, target)
+        if fault.rule == "list" and not braces:  # a register for a list: it, too, passes where no other instructions are put
+            taken = taken and self._sightings.takes_braces(instruction, target)
+        return fault._replace(severe=not taken)
+
+    def of_form(self, form: OperandForm, values: tuple[Value, ...]) -> list[Fault] | None:
+        """What is wrong with operands of one list; None where it has another number of them."""
+        names = ptx.items(form.syntax)
+        if len(names) != len(values):
+            return None
+        found: list[Fault] = []
+        for place, (name, value) in enumerate(zip(names, values, strict=True)):
+            if name.startswith("{"):
+                found += self._group(form, ptx.items(name[1:-1]), value, place)
+            elif form.operand(name).elements:
+                found += self._list(form.operand(name), value, place)
+            else:
+                found += self._scalar(form.operand(name), value, place)
+        return found
+
+    def _group(self, form: OperandForm, names: list[str], value: Value, place: int) -> list[Fault]:
+        """Several operands in braces."""
+        if value == ANYTHING:
+            return []
+        if not isinstance(value, tuple):
+            return [Fault("list", f"{{{', '.join(names)}}} takes a list in braces, not {_told(value)}", place)]
+        if len(value) != len(names):
+            return [Fault("register-count", f"{{{', '.join(names)}}} has {len(names)} elements, not {len(value)}", place)]
+        found = []
+        for element, (name, each) in enumerate(zip(names, value, strict=True)):
+            for fault in self._scalar(form.operand(name), each, place):
+                # Behind a constant assemblers look at registers of integers no more.
+                loose = isinstance(value[0], int) and isinstance(each, str) and each not in _OTHERS and _class(each) in ("", "integer")
+                found.append(fault._replace(element=element, severe=fault.severe and not loose))
+        return found
+
+    def _scalar(self, operand: Operand, value: Value, place: int) -> list[Fault]:
+        """An operand that is one register or constant."""
+        if isinstance(value, tuple):
+            return self._in_braces(operand, value, place)
+        if value == ANYTHING:
+            return []
+        if isinstance(value, int):
+            return self._integer(operand, value, place)
+        if value in _OTHERS:
+            if value == NEGATED and operand.takes_register:
+                return self._scalar(operand, _PREDICATE, place)
+            if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
+                return [Fault("constant", f"{operand.name} is a constant; the manual has {self._wanted(operand)}", place, severe=False)]
+            rule = "undeclared" if value == UNDECLARED else "syntax" if value == BROKEN else "operand-kind"
+            return [Fault(rule, f"{operand.name} is {self._wanted(operand)}, not {_told(value)}", place)]
+        if not operand.takes_register:
+            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, not a register", place)]
+        if value in operand.register_types:
+            return []
+        odd = value == _PREDICATE and self._takes_any(operand)
+        return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{value}", place, severe=not odd)]
+
+    def _in_braces(self, operand: Operand, value: tuple[Scalar, ...], place: int) -> list[Fault]:
+        """A list where one register is wanted."""
+        if not _stands_for_one(value) or not operand.takes_register or self._size(operand.register_types[0]) != 32:
+            return [Fault("list", f"{operand.name} is {self._wanted(operand)}, no list", place)]
+        wrong = [
+            fault._replace(element=value.index(each), rule="register-type" if fault.rule == "list" else fault.rule)
+            for each in value
+            if not isinstance(each, int) and each != _REWRITTEN
+            for fault in self._scalar(operand, each, place)
+        ]
+        text = f"{operand.name} is {self._wanted(operand)}; braces round it pass in some assemblers only"
+        return [*wrong, Fault("list", text, place, severe=not self._takes_any(operand))]
+
+    def _integer(self, operand: Operand, value: int, place: int) -> list[Fault]:
+        if operand.immediates is not None:
+            if value in operand.immediates:
+                return []
+            return [Fault("immediate", f"{operand.name} is {self._wanted(operand)}, not {value}", place)]
+        # An integer constant has 64 bits: it stands for a register of that size.
+        if any(self._size(kind) == 64 and kind[0] in "us" for kind in operand.register_types):
+            text = f"{operand.name} is a constant: assemblers take it, but not all make code of it; the manual has {self._wanted(operand)}"
+            return [Fault("constant", text, place, severe=False)]
+        return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, not {_told(value)}", place)]
+
+    def _list(self, operand: Operand, value: Value, place: int) -> list[Fault]:
+        """An operand that is a list of registers."""
+        if value == ANYTHING:
+            return []
+        wanted = f"a list of {_count(operand.registers, f'{_types(operand)} register')}"
+        if not isinstance(value, tuple):
+            return [Fault("list", f"{operand.name} is {wanted}, not {_told(value)}", place)]
+        if BROKEN in value:
+            return [Fault("syntax", f"{operand.name} is {wanted}; this is no register", place, value.index(BROKEN))]
+        if len(value) != operand.registers:
+            return [Fault("register-count", f"{operand.name} is {wanted}; here are {len(value)}", place)]
+        if ANYTHING in value:
+            value = tuple(operand.register_types[0] if each == ANYTHING else each for each in value)
+        first = value[0]
+        if first in operand.register_types and value.count(first) == len(value):
+            return []
+        for element, each in enumerate(value):
+            if each in (UNDECLARED, NEGATED, ADDRESS):
+                rule = "undeclared" if each == UNDECLARED else "operand-kind"
+                return [Fault(rule, f"{operand.name} is {wanted}, not {_told(each)}", place, element)]
+            if operand.access != "write" and each == SINK:
+                return [Fault("sink", f"{operand.name} is read: _ stands for results that are not wanted", place, element)]
+            if operand.access != "read" and (isinstance(each, int) or each in _CONSTANTS):
+                return [Fault("operand-kind", f"{operand.name} is written: it takes registers, not {_told(each)}", place, element)]
+        return self._typed(operand, value, place, wanted)
+
+    def _typed(self, operand: Operand, value: tuple[Scalar, ...], place: int, wanted: str) -> list[Fault]:
+        """Whether the types in a list go together, and with its operand."""
+        size = self._size(operand.register_types[0])
+        kinds = _kinds(value)
+        registers = [each for each in value if isinstance(each, str) and each not in _CONSTANTS and each != SINK]
+        if not kinds:
+            return [Fault("sink", f"{operand.name} has no element that is wanted", place)]
+        converted = (isinstance(value[0], int) or value[0] in _CONSTANTS) and _constants_fit(kinds[:1], operand.register_types[0], size)
+        for element, each in enumerate(value):
+            if each in registers and self._size(str(each)) != size and not converted:
+                return [Fault("register-type", f"{operand.name} is {wanted}, not .{each}", place, element)]
+        for element in range(1, len(value)):
+            one, other = _class(value[element - 1]), _class(value[element])
+            if one and other and one != other:
+                text = f"{operand.name} mixes {_told(value[element - 1])} and {_told(value[element])}"
+                return [Fault("register-type", text, place, element)]
+        if _PREDICATE in registers:
+            odd = len(set(kinds)) > 1 or self._takes_any(operand)
+            return [Fault("register-type", f"{operand.name} is {wanted}, not .{_PREDICATE}", place, value.index(_PREDICATE), not odd)]
+        if len(set(kinds)) > 1:
+            return []
+        if not registers:
+            fits = _constants_fit(kinds, operand.register_types[0], size)
+            return [] if fits else [Fault("operand-kind", f"{operand.name} is {wanted}, not constants", place)]
+        if kinds[0] not in operand.register_types:
+            return [Fault("register-type", f"{operand.name} is {wanted}, not .{kinds[0]}", place)]
+        return []
+
+    def _size(self, kind: str) -> int:
+        """Bits of a register type, as lists of registers count them: assemblers let a predicate stand for 32."""
+        if kind == _PREDICATE:
+            return 32
+        if kind in self._bits:
+            return self._bits[kind]
+        match = _BITS.fullmatch(kind)
+        return int(match[1]) * int(match[2] or 1) if match else 0
+
+    def _takes_any(self, operand: Operand) -> bool:
+        """Whether an operand takes 32 bits of every class."""
+        classes = {_class(kind) for kind in self._bits if kind != _PREDICATE and self._size(kind) == 32}
+        return classes == {_class(kind) for kind in operand.register_types}
+
+    def _wanted(self, operand: Operand) -> str:
+        """What may stand there."""
+        constant = ""
+        if operand.immediates is not None:
+            legal = operand.immediates
+            values = f"{legal[0]}..{legal[-1]}" if isinstance(legal, range) or len(legal) > 4 else " or ".join(map(str, legal))
+            constant = f"the constant {values}" if len(legal) == 1 else f"a constant, {values}"
+        register = f"a {_types(operand)} register" if operand.takes_register else ""
+        return " or ".join(filter(None, (register, constant)))
+
+
+class _Terse(Catalog):
+    """A catalog that does not look for the closest spellings."""
+
+    def _unknown(self, spelling: str) -> UnknownInstruction:
+        return UnknownInstruction(spelling, "unknown", [])
+
+
+def accepted(instruction: Instruction, target: str, version: str) -> bool:
+    """Whether a target takes an instruction in a version; an empty one stands for any."""
+    found = instruction.accepted_by()
+    first = [found[target]] if target in found else [] if target else list(found.values())
+    return any(not version or version_key(each) <= version_key(version) for each in first)
+
+
+def _stands_for_one(value: tuple[Scalar, ...]) -> bool:
+    """Whether a list is one that assemblers may take where one register is wanted."""
+    return len(value) <= _MOST_IN_BRACES and any(not isinstance(each, int) for each in value)
+
+
+def _constants_fit(kinds: list[str], usual: str, size: int) -> bool:
+    """Whether a list of constants alone passes where registers of the usual type stand."""
+    if size == 64:
+        return True
+    return set(kinds) == {"s64" if usual[0] in "us" else usual}
+
+
+def _kinds(value: tuple[Scalar, ...]) -> list[str]:
+    """The types of a list's elements, constants as assemblers type them; without those that are not wanted."""
+    found: list[str] = []
+    for each in value:
+        if isinstance(each, int):
+            found.append("s64")
+        elif each == DOUBLE:
+            found.append("f32" if found[-1:] == ["f32"] else "f64")
+        elif each != SINK:
+            found.append("f32" if each == FLOAT else each)
+    return found
+
+
+@functools.cache
+def _class(value: Scalar) -> str:
+    """Neighbours in a list must be of one class; "" goes with any."""
+    if isinstance(value, int):
+        return "integer"
+    if value in _CONSTANTS:
+        return "float"
+    if value == SINK or value.startswith("b"):
+        return ""
+    if value[0] in "us":
+        return "integer"
+    return value if value.endswith("x2") or value == _PREDICATE else "float"
+
+
+def _told(value: Value) -> str:
+    """A value in words."""
+    if isinstance(value, tuple):
+        return "a list"
+    if isinstance(value, int):
+        return f"the constant {value}"
+    if value == UNDECLARED:
+        return "a name that is not declared here"
+    if value == BROKEN:
+        return "this"
+    if value in _CONSTANTS:
+        return f"an {value[-3:]} constant"
+    if value in _OTHERS:
+        return {SINK: "_", NEGATED: "a negated predicate", ADDRESS: "an address"}[value]
+    return f".{value}"
+
+
+def _types(operand: Operand) -> str:
+    return " or ".join(f".{kind}" for kind in operand.register_types)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _weight(faults: list[Fault]) -> tuple[int, int]:
+    return sum(fault.severe for fault in faults), len(faults)
