@@ -17,6 +17,7 @@ from ptxmma import paths
 from ptxmma.bitmap import BitMap
 from ptxmma.evidence import consistency, facts, reports, summary
 from ptxmma.evidence.assembler import Assembler
+from ptxmma.evidence.corpus import Corpus
 from ptxmma.evidence.peers import Report as Peers
 from ptxmma.evidence.silicon import Launch, Silicon
 from ptxmma.generator import evidence, pipeline
@@ -310,6 +311,10 @@ def test_a_comparison_of_compression_is_stale_when_it_changes(catalog: Catalog, 
         ("instructions.<wgmma.mma_async>.operand_kinds.imm-scale-a.values", (1,), {"wgmma"}),
         ("instructions.<wgmma.mma_async>.requires", lambda rules: tuple(_changed(rule, "ptx", "9.0") for rule in rules), {"wgmma"}),
         ("types.carriers.0.registers", ("f16x2",), {"mma", "mma.sp", "wgmma", "wgmma.sp"}),
+        ("targets.0.ptx", "6.1", "all"),
+        ("instructions.<mma>.ordered", (), {"mma"}),
+        ("instructions.<mma>.repeatable", ("sync",), {"mma"}),
+        ("instructions.<wgmma.mma_async>.opcode", "wgmma", {"wgmma"}),
         ("types.carriers.0.source", "elsewhere", set()),
         ("instructions.<mma>.title", "other words", set()),
     ],
@@ -336,6 +341,21 @@ def test_answers_about_examples_are_stale_when_the_question_changes(catalog: Cat
     assert (facts.printed(_with(catalog, path, value), spellings) == facts.printed(catalog, spellings)) is same
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "same"),
+    [
+        ("seen", lambda seen: tuple(_changed(one, "answer", "Illegal modifier") for one in seen), False),
+        ("seen", lambda seen: tuple(_changed(one, "target", "sm_75") for one in seen), False),
+        ("seen", (), False),
+        ("says", "Other words.", True),
+    ],
+)
+def test_what_the_errata_explain_is_stale_when_they_say_something_else(catalog: Catalog, key: str, value: Any, same: bool) -> None:
+    number = next(index for index, one in enumerate(catalog.database.spec.errata) if one.id == "wgmma-row-col")
+    changed = _with(catalog, f"errata.{number}.{key}", value)
+    assert (facts.explaining(changed) == facts.explaining(catalog)) is same
+
+
 # --- what validation says ---------------------------------------------------------------------------------------------------
 
 
@@ -352,7 +372,8 @@ def _refreshed(told: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         atom["facts"] = facts.operands(found, next(form for form in found.forms if form.name == atom["form"]))
     told["peers"]["facts"] = facts.shared_memory(catalog.database)
     told["peers"]["pytorch"]["facts"] = facts.compressed(catalog)
-    told["assembler"]["facts"] = facts.accepted(catalog)
+    told["assembler"]["errata"] = facts.explaining(catalog)
+    told["assembler"]["facts"] = told["corpus"]["facts"] = facts.accepted(catalog)
     told["examples"]["facts"] = facts.printed(catalog, [name for one in told["examples"]["examples"] for name in one["instructions"]])
     return told
 
@@ -420,7 +441,26 @@ def test_every_report_tells_when_it_is_stale(catalog: Catalog, fresh: Path, spec
     changed = _with(catalog, "document", "PTX ISA 99.0")
     assert [name for name, _ in evidence.stale(changed, told)] == ["examples"]
     changed = _with(catalog, "isa_versions", lambda each: (*each, msgspec.structs.replace(each[-1], version="99.0")))
-    assert [name for name, _ in evidence.stale(changed, told)] == ["assembler"]
+    assert [name for name, _ in evidence.stale(changed, told)] == ["assembler", "corpus"]
+    changed = _with(catalog, "errata", ())
+    assert [name for name, _ in evidence.stale(changed, told)] == ["assembler", "examples"]
+    # Other programs than those that were asked.
+    pins = spec / evidence.PINS
+    text = pins.read_text(encoding="utf-8")
+    assert told.assembler is not None
+    asked = told.assembler.assemblers[-1]
+    pins.write_text(text.replace(asked.sha256, "0" * 64), encoding="utf-8")
+    now = evidence.Reports(spec / "evidence")
+    assert list(evidence.stale(catalog, now)) == [("assembler", f"assemblers.yaml pins another program of CUDA {asked.cuda}")]
+    pins.write_text(text.replace(f'cuda: "{asked.cuda}"', 'cuda: "99.9"'), encoding="utf-8")
+    assert [what for _, what in evidence.stale(catalog, now)] == [
+        f"assemblers.yaml pins none of CUDA {asked.cuda}",
+        "assemblers.yaml pins no program that was asked of CUDA 99.9",
+    ]
+    # Nobody was asked about the atoms' text.
+    assert told.peers is not None
+    silent = msgspec.structs.replace(told.peers, assembled=())
+    assert list(evidence._stale_peers(catalog, silent)) == ["no assembler was asked about the atoms' text: `make assemblers` first"]
     # The chip runs what the report does not have, and does not run what it has.
     report = _plain("silicon")
     gone = report["instructions"].pop()["instruction"]
@@ -446,7 +486,7 @@ def test_a_report_that_is_missing_is_told(catalog: Catalog, spec: Path) -> None:
     found = _said(catalog, folder)
     assert [str(one).partition(": it is missing")[0] for one in found] == [str(folder / f"{name}.json") for name in others]
     assert not any(one.error for one in found)
-    assert str(found[-1]).endswith("make it with `make mutate`.")
+    assert [str(one).rpartition("make it with ")[2] for one in found[-2:]] == ["`make mutate`.", "`make corpus`."]
     (folder / f"{first}.json").unlink()
     assert list(map(str, _said(catalog, folder))) == [f"{folder}: there are no reports: nobody was asked about this database."]
 
@@ -530,6 +570,21 @@ def _more(count: int) -> int:
     return count + 1
 
 
+def _later(accepted: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Answers with another first version on a target, by the releases that speak it."""
+    return {
+        cuda: dict(told, sm_90a="9.1") if "sm_90a" in told and int(cuda.partition(".")[0]) > 13 - 1 and cuda != "13.0" else told
+        for cuda, told in accepted.items()
+    }
+
+
+def _other_fate(table: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """A table of which a file has its mutants killed by another check."""
+    name = next(name for name, row in table.items() if row.get("rules"))
+    rest = {check: count for check, count in table[name].items() if check != "rules"}
+    return table | {name: rest | {"schema": rest.get("schema", 0) + table[name]["rules"]}}
+
+
 _FORGERIES: list[tuple[str, str, Any, str]] = [
     ("silicon", "instructions.3.wrong", 7, "instructions/3/wrong: 7 of 2 launches are wrong; at most all can be"),
     ("silicon", "instructions.3.wrong", 1, "instructions/3/wrong: 1 launches of "),
@@ -542,6 +597,12 @@ _FORGERIES: list[tuple[str, str, Any, str]] = [
         "stands there 2 times",
     ),
     ("silicon", "instructions.3.replays", lambda rows: rows * 3, "instructions/3/replays: there are 3 replays of 2 launches"),
+    ("silicon", "instructions.3.replays", lambda rows: rows * 2, "instructions/3/replays: 2 replays; mma.sync.aligned.m8n8k4.row.col."),
+    ("silicon", "instructions", lambda rows: [dict(row, replays=row["replays"][:1]) for row in rows], "/replays: 1 replays; "),
+    ("silicon", "instructions.1000.launches", _more, "instructions/1000/replays: 5 launches are no multiple of 2, the kernels of wgmma"),
+    ("silicon", "shared_memory", lambda rows: rows[1:], "shared_memory: "),
+    ("silicon", "shared_memory.3.launches", 10**9, "shared_memory: 1000000"),
+    ("silicon", "date", "2031-02-31", "date: '2031-02-31' is no day"),
     ("silicon", "instructions.3.replays.0.form", "both", "instructions/3/replays/0/form: "),
     ("silicon", "instructions.3.replays.0.constants", {"f": 9}, "instructions/3/replays/0/constants/f: 9 is no constant"),
     ("silicon", "instructions.3.replays.0.descriptors", {"a-desc": 9}, "instructions/3/replays/0/descriptors: "),
@@ -564,6 +625,11 @@ _FORGERIES: list[tuple[str, str, Any, str]] = [
     ("peers", "failures", _more, "failures: there are "),
     ("peers", "passes", 1, "passes: 1 agree and "),
     ("peers", "passes", 10**6, "passes: 1000000 agree and "),
+    ("peers", "shapes", 10**6, "shapes: 1000000 agree of "),
+    ("peers", "asserted", 10**9, "asserted: 1000000000 of "),
+    ("peers", "asserted", 1, "asserted: 1 of "),
+    ("peers", "assembled", lambda rows: rows[:1], "assembled: "),
+    ("peers", "date", "tomorrow", "date: 'tomorrow' is no day"),
     ("peers", "differences.0.places", 10**9, "differences/0/places: 1000000000 of "),
     ("peers", "assembled.0.target", "sm_91", "assembled/0/target: 'sm_91' is no target"),
     ("assembler", "asked.13<5", _more, "asked/13.5: "),
@@ -579,6 +645,19 @@ _FORGERIES: list[tuple[str, str, Any, str]] = [
         "answers/0/accepted/11.7: 'sm_100a' is no target that CUDA 11.7 was asked about",
     ),
     ("assembler", "answers.0.accepted.11<7.sm_80", "9.0", "answers/0/accepted/11.7: it was not asked about version 9.0"),
+    ("assembler", "answers", lambda rows: [dict(row, accepted=_later(row["accepted"])) for row in rows], "not what the database says of "),
+    (
+        "assembler",
+        "answers.0.accepted.13<5",
+        lambda told: {"sm_80": told["sm_80"]},
+        "answers/0/accepted/13.5: not what the database says of ",
+    ),
+    ("assembler", "answers.0.lines", lambda lines: lines[1:], "answers: "),
+    ("assembler", "date", "20261121", "date: '20261121' is no day"),
+    ("assembler", "negative", lambda rows: rows[:1], "negative: mma.sp is missing, though its instructions were asked about"),
+    ("assembler", "negative.0.answers", lambda rows: rows[1:], "negative/0/answers: CUDA "),
+    ("assembler", "negative.0.answers.2.disputed", _more, "disagreements: "),
+    ("assembler", "disagreements", [], "disagreements: 0 lines on "),
     ("assembler", "facts.mma<of", "0" * 64, "facts: 'mma.of' is no family"),
     ("assembler", "negative.0.family", "mma.of", "negative/0/family: 'mma.of' is no family"),
     ("assembler", "negative.0.answers.0.cuda", "99.9", "negative/0/answers/0: CUDA 99.9 is no assembler"),
@@ -597,8 +676,16 @@ _FORGERIES: list[tuple[str, str, Any, str]] = [
     ("examples", "examples", lambda rows: [*rows, rows[0]], "stands there 2 times"),
     ("mutation", "tried", _more, "killed: "),
     ("mutation", "killed.rules", _more, "killed: "),
-    ("mutation", "by_kind.bit.rules", _more, "by_kind: "),
+    ("mutation", "by_kind", _other_fate, "by_kind: "),
     ("mutation", "all", 1, "tried: "),
+    ("mutation", "witnesses.0.killed.assemblers", 9000, "witnesses: "),
+    ("mutation", "witnesses.0.killed", {}, "witnesses: "),
+    ("mutation", "by_file", _other_fate, "by_file: "),
+    ("mutation", "date", "2026-11-31", "date: '2026-11-31' is no day"),
+    ("corpus", "instructions", _more, "instructions: "),
+    ("corpus", "mutants", 1, "mutants: 1; by the sources there are "),
+    ("corpus", "sources.0.refused", 10**9, "sources/0/refused: 1000000000 of "),
+    ("corpus", "changes.0.refused", 10**9, "changes/0: 1000000000 of "),
 ]
 
 
@@ -606,7 +693,7 @@ _FORGERIES: list[tuple[str, str, Any, str]] = [
 def test_a_forged_report_is_told(catalog: Catalog, fresh: Path, name: str, path: str, value: Any, said: str) -> None:
     """What fits the schema and cannot be: each is found by the check that is meant for it."""
     plain = json.loads((fresh / "evidence" / f"{name}.json").read_text(encoding="utf-8"))
-    structures: dict[str, Any] = {"assembler": Assembler, "silicon": Silicon, "peers": Peers}
+    structures: dict[str, Any] = {"assembler": Assembler, "silicon": Silicon, "peers": Peers, "corpus": Corpus}
     kind, faults = structures.get(name, dict), getattr(consistency, name)
     assert list(faults(msgspec.convert(plain, kind), catalog)) == []
     forged = msgspec.convert(_forged(plain, path, value), kind)
@@ -614,6 +701,51 @@ def test_a_forged_report_is_told(catalog: Catalog, fresh: Path, name: str, path:
     assert any(
         text.startswith(said) or (said in text and not said.partition(": ")[1]) or (said[0] == "/" and said in text) for text in found
     ), found
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("layouts", lambda texts: ["nonsense"] * len(texts), "differences: 19 of CuTe's; in the layouts of the report there are "),
+        ("layouts.0", "nonsense", "layouts: they cannot be compared: "),
+        ("layouts.1", "((4,8),(4,2,2)):((64,1),(16,8,512))", "differences: 19 of CuTe's; in the layouts of the report there are "),
+        ("differences", [], "differences: 0 of CuTe's; in the layouts of the report there are 19"),
+        ("differences.0.places", 1, "differences: 19 of CuTe's; in the layouts of the report there are 19, and not the same"),
+        ("places", 10**12, "places: 1000000000000; by the layouts of the report it is "),
+        ("shapes", lambda count: count - 1, "shapes: "),
+        ("passes", lambda count: count - 1, "passes: "),
+    ],
+)
+def test_a_comparison_is_found_again_in_its_own_record(catalog: Catalog, fresh: Path, path: str, value: Any, said: str) -> None:
+    plain = json.loads((fresh / "evidence" / "peers.json").read_text(encoding="utf-8"))
+    assert list(consistency.peers_again(msgspec.convert(plain, Peers), catalog)) == []
+    forged = msgspec.convert(_forged(plain, path, value), Peers)
+    found = [f"{fault.place}: {fault.what}" for fault in consistency.peers_again(forged, catalog)]
+    assert any(text.startswith(said) for text in found), found
+
+
+def test_a_forged_comparison_is_an_error_of_validation(catalog: Catalog, spec: Path) -> None:
+    path = spec / "evidence" / "peers.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(told | {"differences": [], "failures": 0, "passes": told["passes"] + 19}), encoding="utf-8")
+    found = _said(catalog, spec / "evidence")
+    assert all(one.error for one in found)
+    assert any(str(one).startswith(f"{path}: differences: 0 of CuTe's") for one in found)
+
+
+def test_every_tool_is_among_the_witnesses(catalog: Catalog) -> None:
+    told = summary.of(catalog.database)
+    peers, chip = reports.load(reports.FOLDER / "peers.json", Peers), reports.load(_SILICON, Silicon)
+    assert peers.pytorch is not None
+    assert {
+        ("peer", "PyTorch", peers.pytorch.version, ""),
+        ("peer", "nvidia-cutlass", peers.cutlass.version, peers.cutlass.sha256),
+        ("compiler", "compiler for nvidia-cutlass", peers.cutlass.compiler, ""),
+        ("chip", chip.chip.name, f"driver {chip.chip.driver}", ""),
+    } < {(tool.kind, tool.name, tool.version, tool.sha256) for tool in told.tools}
+    (made,) = [tool for tool in told.tools if tool.name == f"compiler for {chip.chip.name}"]
+    assert made.sha256 == chip.compiler.ptxas_sha256
+    assert made.version == f"CUDA {chip.compiler.cuda}, nvcc {chip.compiler.nvcc}; SHA-256 of its ptxas"
 
 
 def test_a_forged_report_is_an_error_of_validation(catalog: Catalog, spec: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import random
 import shutil
@@ -18,9 +19,11 @@ from ptxmma import elements, paths, ptx
 from ptxmma.evidence import facts, reports
 from ptxmma.evidence.assembler import Alike, Asked, Assembler, Bits, Space, packed
 from ptxmma.evidence.silicon import Chip, Compiler, Execution, Launch, Silicon
+from ptxmma.formula import FormulaError
 from ptxmma.generator import pipeline
 from ptxmma.generator.load import load
 from ptxmma.instructions import Catalog
+from ptxmma.requirements import version_key
 from ptxmma.verify import negative
 from ptxmma.verify.legality import Legality
 from ptxmma.verify.mutation import formulas, prose, published
@@ -38,13 +41,14 @@ def _answers(catalog: Catalog) -> Assembler:
     """The answers of an assembler that agrees with a catalog."""
     spec = catalog.database.spec
     newest = spec.isa_versions[-1]
-    targets = tuple(one.name for one in spec.targets)
+    versions = tuple(entry.version for entry in spec.isa_versions)
+    targets = {one.name: next(version for version in versions if version_key(version) >= version_key(one.ptx)) for one in spec.targets}
     legality = Legality(catalog)
     return Assembler(
         date="2026-01-01",
         spec=spec.version,
         assemblers=(Asked(cuda=newest.cuda, build="11.8.0", ptx=newest.version, sha256="0" * 64, targets=targets),),
-        versions=tuple(entry.version for entry in spec.isa_versions),
+        versions=versions,
         facts=facts.accepted(catalog),
         asked={},
         answers=tuple(
@@ -57,12 +61,15 @@ def _answers(catalog: Catalog) -> Assembler:
                 lines=len(lines),
                 sha256=facts.of_lines(lines),
                 answers=tuple(
-                    Bits(target=target, cuda=newest.cuda, accepted=packed(target in legality.accepted_by(line) for line in lines))
+                    Bits(
+                        target=target, cuda=newest.cuda, accepted=packed(target in legality.accepted_by(line) for line in lines), disputed=0
+                    )
                     for target in targets
                 ),
             )
             for family, lines in negative.neighbours(catalog).items()
         ),
+        errata=facts.explaining(catalog),
         disagreements=(),
     )
 
@@ -102,6 +109,34 @@ def every(trial: Trial) -> dict[str, Mutant]:
 )
 def test_what_kills_a_mutant(trial: Trial, every: dict[str, Mutant], identity: str, check: str) -> None:
     assert trial.judge(every[identity]).check == check
+
+
+def test_an_invented_instruction_may_have_been_asked_about(trial: Trial, every: dict[str, Mutant]) -> None:
+    invented = every["instructions/toy.yaml: forms/0/mood/2: sad -> nothing"]._replace(
+        path=("forms", 0, "mood"), after=["", "happy", "sad", negative._INVENTED]
+    )
+    found = trial.judge(invented)
+    assert found.check == "assemblers"
+    assert found.fact.startswith("refused on sm_80 by CUDA ")
+    assert negative._INVENTED in found.fact
+    assert trial.judge(invented._replace(after=["", "happy", "sad", "never_asked"])).check == ""
+
+
+def test_the_first_version_of_a_target_is_known(trial: Trial, every: dict[str, Mutant]) -> None:
+    found = trial.judge(every["targets.yaml: targets/1/ptx: 7.8 -> 7.0"])
+    assert found.check == "assemblers"
+    assert found.fact.endswith("takes target sm_90 from 7.8 on")
+
+
+def test_where_the_library_stumbles_nobody_contradicts(monkeypatch: pytest.MonkeyPatch, trial: Trial, every: dict[str, Mutant]) -> None:
+    def stumble(catalog: Catalog) -> str:
+        raise FormulaError(f"1 // 0 in {catalog.database.spec.version}")
+
+    monkeypatch.setitem(trial.checks, "number formats", stumble)
+    survivor = every["instructions/toy.yaml: operand_kinds/knob/default: 0 -> 1"]
+    assert trial.judge(survivor) == Verdict("library stumbles", "number formats: FormulaError: 1 // 0 in 0.0.1")
+    assert trial.judge(every["instructions/toy.yaml: operand_kinds/knob/limit: 3 -> 4"]).check == "assemblers"
+    assert not mutation_report.WITNESSES["no answer"][0]
 
 
 def test_a_fact_that_nothing_knows_survives(trial: Trial, every: dict[str, Mutant]) -> None:
@@ -175,8 +210,6 @@ def test_the_chip_kills_what_it_computed_otherwise(tmp_path: Path) -> None:
     syntax = next(mutant for mutant in every.values() if mutant.path == ("syntax",) and ".{shape}.aligned." in mutant.after)
     taken = trial.judge(syntax)
     assert (taken.check, taken.fact) == ("chip", f"the chip (a toy) runs {ran.canonical}")
-    unseen = trial.judge(every["instructions/toy.yaml: semantics/0/observed/0: {chip: toy, target: sm_90} -> nothing"])
-    assert unseen.check == "chip"
 
 
 def test_evidence_of_another_spec_is_refused(tmp_path: Path, evidence: Evidence) -> None:
@@ -381,6 +414,25 @@ def whole() -> Trial:
         ("types.yaml: containers/0/shift: 2 -> 1", "said twice", "a note says that e2m1 takes its bits 5 to 2"),
         ("types.yaml: elements/5/mantissa: 3 -> 2", "number formats", "e4m3"),
         ("types.yaml: registers/3/c_type: uint32_t -> uint64_t", "C types", "b32 has 32 bits"),
+        ("types.yaml: registers/3/constraint: r -> l", "said twice", "b64: constraint 'l' is for registers of other types"),
+        ("types.yaml: registers/12/constraint: r -> l", "said twice", "pred: constraint 'l' is for registers of other types"),
+        ("types.yaml: registers/12/bits: 1 -> 2", "said twice", "pred has 1 bits, in a bool"),
+        (
+            "instructions/wgmma.yaml: operand_kinds/imm-trans-a/default: 0 -> 1",
+            "said twice",
+            "the default of imm-trans-a is 0, elsewhere 1",
+        ),
+        ("instructions/wgmma.yaml: semantics/0/observed/0/target: sm_90a -> sm_90", "said twice", "H200 was observed on"),
+        (
+            "instructions/wgmma.yaml: semantics/0/observed/0: {chip: H200, target: sm_90a} -> nothing",
+            "said twice",
+            "is to be observed, once",
+        ),
+        ("throughput.yaml: throughput/5/rates/4/sparse: 1024 -> 1025", "said twice", "operations in a clock"),
+        ("throughput.yaml: throughput/0/chip: NVIDIA A100 (SXM4) -> NVIDIA H100 SXM5", "said twice", "has another target or other SMs"),
+        ("throughput.yaml: throughput/4/rates/0/of/atype: f64 -> f16", "said twice", "multiplies f16 at 4096 and at 256 operations"),
+        ("throughput.yaml: throughput/3/clock: 1830 -> 1831", "said twice", "x 1831 MHz are not"),
+        ("instructions/wgmma_sp.yaml: forms/4/btype: [u8, s8] -> [u8, s8, tf32]", "rules", "by elements of 32 bits (tf32)"),
     ],
 )
 def test_what_the_spec_says_twice(whole: Trial, identity: str, check: str, fact: str) -> None:
@@ -400,7 +452,7 @@ def test_a_run_and_its_report(evidence: Evidence, tmp_path: Path) -> None:
     run: Callable[..., mutation.Mutation] = functools.partial(mutation.run, "2026-01-01", spec=_TOY, evidence=evidence, count=60, seed=3)
     seen: list[int] = []
     found = run(explained=told, jobs=1, progress=lambda done, of: seen.append(done * 1000 + of))
-    assert seen[-1] == found.tried * 1001
+    assert seen[-1] == (found.tried + found.printed.tried) * 1001
     again = run(explained=told, jobs=2)
     assert reports.text(found).partition('"processes"')[0] == reports.text(again).partition('"processes"')[0]
     killed = sum(found.killed.values())
@@ -409,6 +461,40 @@ def test_a_run_and_its_report(evidence: Evidence, tmp_path: Path) -> None:
     assert found.tried < found.all
     jsonschema.validate(json.loads(reports.text(found)), mutation_report.schema())
     assert any(str(found.tried) in line for line in mutation_report.lines(found))
+    printed = found.printed
+    assert 0 < printed.tried < found.tried
+    assert found.all + printed.all == len(mutants(load(_TOY)))
+    fates = [*printed.unchanged, *printed.reworded, *(survivor.mutant for survivor in printed.survivors)]
+    assert sum(printed.killed.values()) + len(fates) == printed.tried
+    alive = [*found.unchanged, *found.reworded, *(survivor.mutant for survivor in found.survivors)]
+    assert not any("/stated/" in mutant for mutant in alive)
+    assert all("/stated/" in mutant for mutant in fates)
+    assert evidence.assemblers is not None
+    files = (evidence.assemblers, told)
+    assert found.evidence == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_what_the_manual_prints_counts_for_no_fact(every: dict[str, Mutant]) -> None:
+    printed = every["fragments.yaml: fragments/0/stated/0/registers: 4 -> 5"]
+    fact = every["types.yaml: elements/0/bits: 16 -> 17"]
+    assert (printed.is_printed, fact.is_printed) == (True, False)
+    judged = [(printed, Verdict("stated formulas")), (fact, Verdict("number formats")), (printed, Verdict("", outputs=("a",)))]
+    about = {"date": "", "spec": "", "facts": "", "evidence": {}, "seed": 0, "processes": 1, "seconds": 0}
+    made = mutation_report.compose(judged, [], list(every.values()), **about)
+    assert (made.tried, made.killed, made.independent, made.survivors, made.rate) == (1, {"number formats": 1}, 1, (), 0)
+    assert (made.printed.tried, made.printed.killed) == (2, {"stated formulas": 1})
+    assert made.unexplained == list(made.printed.survivors)
+    assert [survivor.mutant for survivor in made.unexplained] == [printed.identity]
+
+
+def test_evidence_that_has_changed_makes_a_report_stale(tmp_path: Path) -> None:
+    for name in ("one.json", "other.json", "third.json"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    told = mutation_report.sources([tmp_path / "one.json", tmp_path / "other.json", tmp_path / "third.json"])
+    assert mutation_report.changed(told, tmp_path) == []
+    (tmp_path / "one.json").write_text("forged", encoding="utf-8")
+    (tmp_path / "other.json").unlink()
+    assert mutation_report.changed(told, tmp_path) == ["one.json", "other.json"]
 
 
 def test_the_schema_is_the_checked_in_one() -> None:
@@ -423,6 +509,7 @@ def checked_in() -> mutation.Mutation:
 
 def test_the_checked_in_report_meets_its_goal(checked_in: mutation.Mutation) -> None:
     assert checked_in.tried >= 1000
+    assert checked_in.printed.tried >= 200
     assert checked_in.rate <= 0.01
     assert not checked_in.unexplained
     assert {mutant.yaml for mutant in mutants(load(paths.SPEC))} == checked_in.by_file.keys()
@@ -433,7 +520,8 @@ def test_the_checked_in_report_is_about_this_spec(checked_in: mutation.Mutation)
     documents = load(paths.SPEC)
     found = mutants(documents)
     assert not mutation_report.stale(checked_in, documents)
-    assert checked_in.all == len(found)
+    assert checked_in.all + checked_in.printed.all == len(found)
+    assert not mutation_report.changed(checked_in.evidence, reports.FOLDER)
     assert checked_in.left_out == prose.LEFT_OUT
     written = mutation_report.explanations(reports.FOLDER / "mutation_explained.json")
     assert [(entry.mutants, entry.why) for entry in checked_in.explanations] == [(entry.mutants, entry.why) for entry in written]
@@ -456,17 +544,23 @@ def test_the_counts_of_the_checked_in_report_add_up(checked_in: mutation.Mutatio
     assert sum(fates.values()) == checked_in.tried
     told = {check: count for witness in checked_in.witnesses for check, count in witness.killed.items()}
     assert told == checked_in.killed
-    assert sum(entry.survived for entry in checked_in.explanations) >= len(checked_in.survivors) - len(checked_in.unexplained)
-    chosen = {mutant.identity for mutant in sample(mutants(load(paths.SPEC)), mutation.COUNT, checked_in.seed)}
-    assert len(chosen) == checked_in.tried
-    assert {*(entry.mutant for entry in checked_in.survivors), *checked_in.unchanged, *checked_in.reworded} <= chosen
+    printed = checked_in.printed
+    survivors = [*checked_in.survivors, *printed.survivors]
+    assert sum(entry.survived for entry in checked_in.explanations) >= len(survivors) - len(checked_in.unexplained)
+    assert sum(printed.killed.values()) + len(printed.unchanged) + len(printed.reworded) + len(printed.survivors) == printed.tried
+    chosen = {mutant.identity: mutant for mutant in mutation.chosen(mutants(load(paths.SPEC)), mutation.COUNT, checked_in.seed)}
+    assert len(chosen) == checked_in.tried + printed.tried
+    for part, is_printed in ((checked_in, False), (printed, True)):
+        alive_there = [*(entry.mutant for entry in part.survivors), *part.unchanged, *part.reworded]
+        assert all(chosen[identity].is_printed == is_printed for identity in alive_there)
 
 
 def test_mutants_fare_as_the_checked_in_report_says(checked_in: mutation.Mutation) -> None:
     trial = Trial(paths.SPEC, mutation.STORED)
-    chosen = sample(mutants(trial.documents), mutation.COUNT, checked_in.seed)
-    alive = {entry.mutant for entry in checked_in.survivors}
-    reworded = {*checked_in.reworded, *checked_in.unchanged}
+    chosen = mutation.chosen(mutants(trial.documents), mutation.COUNT, checked_in.seed)
+    parts = (checked_in, checked_in.printed)
+    alive = {entry.mutant for part in parts for entry in part.survivors}
+    reworded = {identity for part in parts for identity in (*part.reworded, *part.unchanged)}
     groups = (alive, reworded, {mutant.identity for mutant in chosen} - alive - reworded)
     for group, count in zip(groups, (2, 2, 10), strict=True):
         among = [mutant for mutant in chosen if mutant.identity in group]
@@ -498,7 +592,9 @@ def test_facts_make_a_report_stale_and_words_do_not(tmp_path: Path) -> None:
 def test_every_check_is_asked_of_a_witness(whole: Trial) -> None:
     checks = [check for _, names in mutation_report.WITNESSES.values() for check in names]
     assert len(set(checks)) == len(checks)
-    assert {*whole.checks, "assemblers", "chip", "CuTe", "schema", "model", "rules", "layouts", "stated formulas"} == {*checks}
+    assert {*whole.checks, "assemblers", "chip", "CuTe", "schema", "model", "rules", "layouts", "stated formulas", "library stumbles"} == {
+        *checks
+    }
 
 
 def test_explanations_that_are_none(tmp_path: Path) -> None:

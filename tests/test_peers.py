@@ -16,14 +16,14 @@ import pytest
 from ptxmma import paths, sparse
 from ptxmma.bitmap import BitMap
 from ptxmma.evidence import facts
-from ptxmma.evidence.peers import Difference, Report
+from ptxmma.evidence.peers import EXPLAINED, Difference, Explanation, Report, explanations
 from ptxmma.generator.emit.docs import peers as page
 from ptxmma.generator.emit.templating import render
 from ptxmma.instructions import Catalog
 from ptxmma.instructions import catalog as catalog_of
 from ptxmma.interop import from_cute
 from ptxmma.model import Database, Layout
-from ptxmma.verify import peers
+from ptxmma.verify import commands, peers
 from ptxmma.verify.peers import assembly, assertions, binding, comparison, headers, places, probe, pytorch
 from ptxmma.verify.peers.headers import Atom, Cutlass
 
@@ -142,6 +142,55 @@ def test_where_a_peer_differs_it_contradicts_itself(catalog: Catalog, report: Re
             assert len(np.unique(found)) < found.size, f"{entry.subject}: no element is in two places"
 
 
+def test_every_difference_is_explained_and_every_explanation_explains_some(report: Report) -> None:
+    written = explanations(paths.SPEC / "evidence" / EXPLAINED)
+    assert [entry.subject for entry in report.differences if not any(one.speaks_of(entry) for one in written)] == []
+    assert [one.subject for one in written if not any(one.speaks_of(entry) for entry in report.differences)] == []
+
+
+def test_an_explanation_speaks_of_nothing_else(report: Report, tmp_path: Path) -> None:
+    first = report.differences[0]
+    one = Explanation(peer="CuTe", subject="SM120*", operand="scale-?-data", theirs="* in blocks of 16", why="because")
+    assert one.speaks_of(first)
+    for other in ({"peer": "PyTorch"}, {"subject": "SM80"}, {"operand": "a"}, {"theirs": "64 columns in blocks of 17"}):
+        assert not one.speaks_of(msgspec.structs.replace(first, **other))
+    assert explanations(tmp_path / "none.json") == []
+    (tmp_path / "wrong.json").write_text('[{"peer": "CuTe"}]', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"wrong\.json: .*subject.*it holds"):
+        explanations(tmp_path / "wrong.json")
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_the_command_ends_with_1_at_a_difference_that_nobody_explains(
+    catalog: Catalog, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, explained: bool
+) -> None:
+    monkeypatch.setattr(peers, "run", lambda *_, **__: report)
+    path = tmp_path / EXPLAINED
+    text = (paths.SPEC / "evidence" / EXPLAINED).read_text(encoding="utf-8")
+    path.write_text(text if explained else text.replace("Layout_K_SW32_Atom", "Layout_K_SW64_Atom"), encoding="utf-8")
+    found = commands.peers(catalog, "2026-01-01", (), path)
+    said = list(found.lines)
+    assert found.agrees is explained
+    assert said.count("    NOT EXPLAINED") == (0 if explained else 3)
+    assert sum(line.startswith("    explained: ") for line in said) == (19 if explained else 16)
+    assert said[-1].endswith(f"19 differ, {0 if explained else 3} of them unexplained")
+
+
+def test_of_an_operand_in_shared_memory_only_the_shape_counts(catalog: Catalog, report: Report) -> None:
+    shapes = [atom for atom in report.atoms if atom.shapes]
+    assert report.shapes == sum(len(atom.shapes) for atom in shapes) > 3000
+    for atom in shapes:
+        form = next(form for form in catalog.find(atom.instruction).forms if form.name == atom.form)
+        assert {form.operand(name).kind for name in atom.shapes} == {"descriptor"}
+        assert "descriptor" not in {form.operand(name).kind for name in atom.layouts}
+    one = msgspec.structs.replace(shapes[0], layouts={})
+    counted = comparison.compare(report.layouts, [one], (), {}, catalog)
+    assert (counted.passes, counted.places, counted.shapes, counted.differences) == (0, 0, len(one.shapes), [])
+    other = msgspec.structs.replace(one, shapes=dict.fromkeys(one.shapes, one.threads))
+    counted = comparison.compare(report.layouts, [other], (), {}, catalog)
+    assert (counted.shapes, len(counted.differences)) == (0, len(one.shapes))
+
+
 @pytest.mark.parametrize("kind", ["fragment", "metadata", "scale"])
 def test_a_wrong_layout_contradicts_the_peers(catalog: Catalog, report: Report, kind: str) -> None:
     using: dict[str, list[Any]] = {}
@@ -222,8 +271,8 @@ def test_the_compiler_says_what_the_report_says(catalog: Catalog, report: Report
 
 def _resolved(report: Report, record: Any) -> Any:
     """A record with the texts of its layouts in the place of their numbers."""
-    texts = {name: report.layouts[number] for name, number in record.layouts.items()}
-    return msgspec.structs.replace(record, layouts=texts, threads=report.layouts[record.threads])
+    layouts, shapes = ({name: report.layouts[number] for name, number in held.items()} for held in (record.layouts, record.shapes))
+    return msgspec.structs.replace(record, layouts=layouts, shapes=shapes, threads=report.layouts[record.threads])
 
 
 def test_static_assertions_compile(catalog: Catalog, report: Report, cutlass: Cutlass, atoms: list[Atom], nvcc: str) -> None:
@@ -380,4 +429,5 @@ def test_the_page_tells_what_was_found(report: Report) -> None:
         assert f"``{entry.subject}``" in text
     for name in report.lacking:
         assert f"``{name}``" in text
+    assert f"{report.shapes:,} operands in shared memory" in text
     assert shutil.which("nvcc") is None or report.cutlass.compiler in text

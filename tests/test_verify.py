@@ -181,7 +181,7 @@ def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert {line.split()[0] for line in fake.log} == {"sm_90"}
     told = evidence.load(tmp_path / "report.json")
-    assert [entry.targets for entry in told.assemblers] == [("sm_90",)]
+    assert [entry.targets for entry in told.assemblers] == [{"sm_90": "7.8"}]
     assert [bits.target for space in told.negative for bits in space.answers] == ["sm_90"]
 
 
@@ -336,16 +336,23 @@ def test_a_release_that_differs_must_differ_as_the_database_says(fake: Fake, tmp
     fake.tell(targets={"sm_80": "7.0", "sm_90": "7.0"})
     fake.accept(_HAPPY, sm_80="7.0", sm_90="7.0")
     assert "CUDA 11.8, sm_90: accepted from 7.0 on, the database says accepted from 7.8 on: 1 line" in _verify(fake).stdout
+    modules = "CUDA 11.8, sm_90: accepted from 7.0 on, the database says accepted from 7.8 on"
+    assert modules in _verify(fake).stdout.splitlines()  # without any line: the target itself
     words = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", releases: "CUDA 11.8 takes it from 7.0 on"')
     assert _verify(fake, spec=words).exit_code == 1  # words explain nothing
     shutil.rmtree(words)
     exact = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", ptx_in: [{cuda: "11.8", ptx: "7.0"}]')
     result = _verify(fake, spec=exact)
     assert "accepted from 7.0 on, the database says" not in result.stdout
+    assert modules not in result.stdout.splitlines()
     assert "CUDA 11.8, sm_90: accepted from 7.8 on, the database says accepted from 7.0 on: 1 line" in result.stdout  # the other form
 
 
 def test_a_target_that_a_release_does_not_know_is_a_difference(fake: Fake, tmp_path: Path) -> None:
+    late = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", ptx_in: [{cuda: "11.8", ptx: "7.0"}]')
+    said = "CUDA 11.8, sm_90: accepted from 7.8 on, the database says accepted from 7.0 on"
+    assert said in _verify(fake, spec=late).stdout.splitlines()
+    shutil.rmtree(late)
     gone = _toy_with(tmp_path, 'name: "sm_80"', 'name: "sm_80", until: "11.7"')
     result = _verify(fake, spec=gone)
     assert result.exit_code == 1

@@ -21,6 +21,8 @@ PATH = reports.FOLDER / "assembler.json"
 #: A CUDA release, or a PTX ISA version: "13.5".
 Version = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
 Target = Annotated[str, Meta(pattern="^sm_[0-9]+[a-z]?$")]
+#: The first version that takes something; several, with blanks between them, where one after it does not.
+Since = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+( [0-9]+\.[0-9]+)*$")]
 Lines = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(min_length=1)]
 
 
@@ -31,17 +33,16 @@ class Asked(Entry, frozen=True, kw_only=True):
     build: str  # its own version: "13.5.37"
     ptx: Version  # the newest version that it speaks
     sha256: Sha256  # of the program
-    targets: tuple[Target, ...]
+    targets: dict[Target, Since]  # for which it takes modules, since which version
 
 
 class Alike(Entry, frozen=True, kw_only=True):
     """Lines of instructions of which everybody said the same.
 
-    ``accepted`` has CUDA release -> target -> the first version that accepts; several, with blanks between them, where one after it
-    refuses.  What is not there is refused.
+    ``accepted`` has CUDA release -> target -> the first version that accepts.  What is not there is refused.
     """
 
-    accepted: dict[Version, dict[Target, Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+( [0-9]+\.[0-9]+)*$")]]]
+    accepted: dict[Version, dict[Target, Since]]
     lines: Lines
 
 
@@ -62,6 +63,7 @@ class Bits(Entry, frozen=True, kw_only=True):
     target: Target
     cuda: Version
     accepted: str
+    disputed: Count  # lines of which the database says something else: as many stand in the report's disagreements
 
 
 class Space(Entry, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ class Assembler(reports.Report, frozen=True, kw_only=True):
         answers: about instructions.
         differences: where these are not what the database says.
         negative: what lies one change away from the instructions, by family.
+        errata: digest of what the errata explain: :func:`ptxmma.evidence.facts.explaining`.
         disagreements: where the answers about that are not what the database says.
     """
 
@@ -105,6 +108,7 @@ class Assembler(reports.Report, frozen=True, kw_only=True):
     answers: tuple[Alike, ...]
     differences: tuple[Difference, ...]
     negative: tuple[Space, ...]
+    errata: Sha256
     disagreements: tuple[Disagreement, ...]
 
 

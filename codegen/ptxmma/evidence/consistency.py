@@ -6,16 +6,19 @@ digests tell that (:mod:`ptxmma.evidence.facts`).
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ptxmma.evidence import facts
+from ptxmma import ptx, requirements
+from ptxmma.evidence import claims, facts
 from ptxmma.evidence.assembler import Asked, Assembler, Space, unpacked
+from ptxmma.evidence.corpus import Corpus
+from ptxmma.evidence.peers import UNBOUND
 from ptxmma.evidence.peers import Report as Peers
 from ptxmma.evidence.silicon import Execution, Launch, Silicon
 from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
-from ptxmma.model import Layout
 from ptxmma.requirements import version_key
 
 #: A report as plain data.
@@ -29,16 +32,12 @@ class Fault(NamedTuple):
     what: str
 
 
-def layouts_of(instruction: Instruction) -> list[set[str]]:
-    """The names of the layouts of each operand form."""
-    return [{operand.layout.name for operand in form.operands if isinstance(operand.layout, Layout)} for form in instruction.forms]
-
-
 # --- a chip -----------------------------------------------------------------------------------------------------------------
 
 
 def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
     """What a chip cannot have done."""
+    yield from _dated(report.date)
     own = {found.canonical: found for found in catalog.all()}
     spec = catalog.database.spec
     targets = {target.name: target.number for target in spec.targets}
@@ -71,12 +70,13 @@ def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
             )
         if row.instruction in current:  # else it is about other operands
             for place, what in _replays(row, own[row.instruction]):
-                yield Fault(f"instructions/{index}/replays/{place}", what)
+                yield Fault(f"instructions/{index}/replays/{place}".rstrip("/"), what)
     names = [row.layout for row in report.layouts]
     yield from _once("layouts", names)
     yield from _named("layouts/{}/layout", names, catalog.database.layout, "layout")
     if len(current) == len(report.instructions):  # else the layouts may be those of other operands
         yield from _held(report, own)
+        yield from _read(report, own)
     if memory := spec.shared_memory:
         modes = {mode.name for mode in memory.swizzles}
         yield from _named("shared_memory/{}/swizzle", [row.swizzle for row in report.shared_memory], modes, "swizzle")
@@ -87,7 +87,16 @@ def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _replays(row: Execution, instruction: Instruction) -> Iterator[Fault]:
-    """Launches that the instruction's operands do not admit."""
+    """Launches that the instruction's operands do not admit; each kernel has one, and was launched as often before."""
+    from ptxmma.verify.silicon.kernels import of_instruction  # what asks a chip stands above what reads its answers
+
+    if row.launches % len(row.replays):
+        yield Fault("", f"{row.launches} launches are no multiple of {len(row.replays)}, the kernels of {row.instruction}")
+    made = Counter((launch.form, *sorted(launch.constants.items())) for launch in row.replays)
+    wanted = Counter((kernel.form.name, *sorted(kernel.immediates.items())) for kernel in of_instruction(instruction))
+    if made != wanted:
+        few = sorted((wanted - made) + (made - wanted))[:1]
+        yield Fault("", f"{len(row.replays)} replays; {row.instruction} has {wanted.total()} kernels, each is launched again once: {few}")
     for index, launch in enumerate(row.replays):
         form = next((form for form in instruction.forms if form.name == launch.form), None)
         if form is None:
@@ -109,20 +118,40 @@ def _constants(launch: Launch, form: OperandForm) -> Iterator[Fault]:
 
 
 def _held(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[Fault]:
-    """A layout was held as often as instructions were launched that use it: in all of their forms, or in some."""
-    least: Counter[str] = Counter()
-    most: Counter[str] = Counter()
-    for row in report.instructions:
-        forms = layouts_of(own[row.instruction])
-        most.update(dict.fromkeys(set().union(*forms), row.launches))
-        least.update(dict.fromkeys(set.intersection(*forms) if forms else (), row.launches))
+    """A layout was held as often as forms were launched that use it."""
+    wanted: Counter[str] = Counter()
+    for _, form, launches in _launched(report, own):
+        wanted.update(dict.fromkeys({operand.layout.name for operand in form.operands if operand.layout is not None}, launches))
     for index, held in enumerate(report.layouts):
-        few, many = least[held.layout], most[held.layout]
-        if not few <= held.launches <= many:
-            span = f"{few}" if few == many else f"{few} to {many}"
-            yield Fault(f"layouts/{index}/launches", f"{held.launches} launches of {held.layout}; by its instructions there were {span}")
-    for name in sorted(set(least) - {held.layout for held in report.layouts}):
-        yield Fault("layouts", f"{name} is missing, though instructions that use it were launched {least[name]} times")
+        if held.launches != wanted[held.layout]:
+            what = f"{held.launches} launches of {held.layout}; by its instructions there were {wanted[held.layout]}"
+            yield Fault(f"layouts/{index}/launches", what)
+    for name in sorted(set(wanted) - {held.layout for held in report.layouts}):
+        yield Fault("layouts", f"{name} is missing, though instructions that use it were launched {wanted[name]} times")
+
+
+def _read(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[Fault]:
+    """An operand of a type was read from shared memory as often as forms were launched that do."""
+    wanted: Counter[tuple[str, str]] = Counter()
+    for instruction, form, launches in _launched(report, own):
+        described = [operand.name.partition("-")[0] for operand in form.operands if operand.kind == "descriptor"]
+        wanted.update({(name, instruction.qualifiers[f"{name}type"]): launches for name in described})
+    held: Counter[tuple[str, str]] = Counter()
+    for row in report.shared_memory:
+        held[row.operand, row.type] += row.launches
+    for operand, kind in sorted({*wanted, *held}):
+        if held[operand, kind] != wanted[operand, kind]:
+            what = f"{held[operand, kind]} launches read {operand} of {kind}; by the instructions there were {wanted[operand, kind]}"
+            yield Fault("shared_memory", what)
+
+
+def _launched(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[tuple[Instruction, OperandForm, int]]:
+    """The forms that were launched, with the number of launches: all kernels of an instruction were launched equally often."""
+    for row in report.instructions:
+        kernels = Counter(launch.form for launch in row.replays)
+        instruction = own[row.instruction]
+        for form in instruction.forms:
+            yield instruction, form, kernels[form.name] * row.launches // len(row.replays)
 
 
 def _wrong(table: str, rows: Sequence[Any]) -> Iterator[Fault]:
@@ -136,27 +165,57 @@ def _wrong(table: str, rows: Sequence[Any]) -> Iterator[Fault]:
 
 def peers(report: Peers, catalog: Catalog) -> Iterator[Fault]:
     """What a comparison cannot have found."""
+    yield from _dated(report.date)
     own = {found.canonical: found for found in catalog.all()}
     yield from _once("atoms", [atom.atom for atom in report.atoms])
     yield from _named("atoms/{}/instruction", [atom.instruction for atom in report.atoms], own, "instruction by its canonical spelling")
-    compared = sum(len(atom.layouts) for atom in report.atoms) + len(report.shared) + len(report.descriptor_fields)
+    asserted = sum(len(atom.layouts) for atom in report.atoms)
+    shapes = sum(len(atom.shapes) for atom in report.atoms)
+    compared = asserted + len(report.shared) + len(report.descriptor_fields)
     compared += len(report.pytorch.conversions) if report.pytorch else 0
     if report.failures != len(report.differences):
         yield Fault("failures", f"there are {report.failures}, but {len(report.differences)} differences; they must be as many")
     if report.passes > compared or report.passes + report.failures < compared:
         yield Fault("passes", f"{report.passes} agree and {report.failures} differ, which does not add up to {compared} comparisons")
+    if report.shapes > shapes:
+        yield Fault("shapes", f"{report.shapes} agree of {shapes} that were compared; at most all can")
+    if not asserted - report.failures <= report.asserted <= asserted:
+        yield Fault("asserted", f"{report.asserted} of {asserted} operands; all that have a layout are asserted, those that differ perhaps")
     for index, atom in enumerate(report.atoms):
-        for name, number in [*atom.layouts.items(), ("threads", atom.threads)]:
+        for name, number in [*atom.layouts.items(), *atom.shapes.items(), ("threads", atom.threads)]:
             if number >= len(report.layouts):
                 yield Fault(f"atoms/{index}/{name}", f"there is no layout {number}; there are {len(report.layouts)}, from 0")
         if atom.instruction in own:
-            yield from _operands(index, atom.form, atom.layouts, own[atom.instruction])
+            yield from _operands(index, atom.form, {**atom.layouts, **atom.shapes}, own[atom.instruction])
     for index, entry in enumerate(report.differences):
         if entry.places > entry.of:
             yield Fault(f"differences/{index}/places", f"{entry.places} of {entry.of} places differ; at most all can")
     yield from _once("assembled", [entry.target for entry in report.assembled])
     targets = {target.name for target in catalog.database.spec.targets}
     yield from _named("assembled/{}/target", [entry.target for entry in report.assembled], targets, "target")
+    texts = sum(entry.accepted + len(entry.refused) for entry in report.assembled)
+    if report.assembled and texts < len({atom.instruction for atom in report.atoms}):
+        yield Fault("assembled", f"{texts} texts; there are at least as many as instructions of the atoms")
+
+
+def peers_again(report: Peers, catalog: Catalog) -> Iterator[Fault]:
+    """What of a comparison is not found again in the layouts that it recorded: for a report about this very database."""
+    from ptxmma.verify.peers.comparison import compare  # what asks the peers stands above what reads their answers
+
+    try:
+        found = compare(report.layouts, report.atoms, report.shared, report.descriptor_fields, catalog)
+    except (ArithmeticError, AssertionError, LookupError, ValueError) as error:
+        yield Fault("layouts", f"they cannot be compared: {error}")
+        return
+    said = [entry for entry in report.differences if entry.peer == "CuTe" and entry.ours != UNBOUND]
+    if {*said} != {*found.differences}:
+        what = f"{len(said)} of CuTe's; in the layouts of the report there are {len(found.differences)}, and not the same"
+        yield Fault("differences", what)
+    again = {"places": found.places, "shapes": found.shapes}
+    again["passes"] = found.passes + sum(one.agrees for one in (report.pytorch.conversions if report.pytorch else ()))
+    for name, count in again.items():
+        if getattr(report, name) != count:
+            yield Fault(name, f"{getattr(report, name)}; by the layouts of the report it is {count}")
 
 
 def _operands(index: int, name: str, named: Iterable[str], instruction: Instruction) -> Iterator[Fault]:
@@ -174,6 +233,7 @@ def _operands(index: int, name: str, named: Iterable[str], instruction: Instruct
 
 def assembler(report: Assembler, catalog: Catalog) -> Iterator[Fault]:
     """What assemblers cannot have answered."""
+    yield from _dated(report.date)
     tools = {tool.cuda: tool for tool in report.assemblers}
     yield from _once("assemblers", [tool.cuda for tool in report.assemblers])
     lines = [line for entry in report.answers for line in entry.lines]
@@ -204,10 +264,63 @@ def assembler(report: Assembler, catalog: Catalog) -> Iterator[Fault]:
                     yield Fault(place, f"it was not asked about version {version}; its newest is {tools[cuda].ptx}")
     yield from _once("negative", [space.family for space in report.negative])
     yield from _named("negative/{}/family", [space.family for space in report.negative], families, "family")
+    for family in report.facts:
+        if family not in {space.family for space in report.negative}:
+            yield Fault("negative", f"{family} is missing, though its instructions were asked about")
+    speaking = {(bits.target, bits.cuda) for space in report.negative for bits in space.answers}
     for index, space in enumerate(report.negative):
         yield from _bits(f"negative/{index}", space, tools)
+        if lacking := speaking - {(bits.target, bits.cuda) for bits in space.answers}:
+            yield Fault(f"negative/{index}/answers", f"CUDA {min(lacking)[1]} on {min(lacking)[0]} is missing; other families have it")
+    yield from _disputed(report)
+    yield from _claimed(report, catalog)
     errata = {erratum.id for erratum in catalog.database.spec.errata}
     yield from _named("disagreements/{}/erratum", [entry.erratum for entry in report.disagreements], {*errata, ""}, "erratum")
+
+
+def _disputed(report: Assembler) -> Iterator[Fault]:
+    """As many lines stand among the disagreements as there are answers that are not what the database says."""
+    answers: Counter[str] = Counter()
+    for space in report.negative:
+        for bits in space.answers:
+            answers[bits.target] += bits.disputed
+    told = Counter(target for entry in report.disagreements for target in entry.targets for _ in entry.lines)
+    for target in sorted({*answers, *told}):
+        if answers[target] != told[target]:
+            yield Fault("disagreements", f"{told[target]} lines on {target}; by negative there are {answers[target]}")
+
+
+def _claimed(report: Assembler, catalog: Catalog) -> Iterator[Fault]:
+    """What was said of instructions is what the database says, or stands among the differences; of families with today's facts."""
+    stale = set(facts.stale(report.facts, catalog))
+    differing = {(entry.cuda, entry.target, line) for entry in report.differences for line in entry.lines}
+    classes = {line: index for index, entry in enumerate(report.answers) for line in entry.lines}
+    alike: dict[tuple[object, ...], list[tuple[str, str]]] = {}
+    for instruction in catalog.all():
+        if instruction.family in stale or instruction.family not in report.facts:
+            continue
+        required = requirements.floor(instruction.variant), *instruction.accepted_by().items()
+        for line in map(ptx.compact, ptx.lines(instruction)):
+            if line not in classes:
+                yield Fault("answers", f"{line} is missing, though {instruction.family} was asked about")
+                continue
+            key = classes[line], *required
+            if key not in alike:
+                alike[key] = list(_otherwise(report, classes[line], instruction))
+            for cuda, target in alike[key]:
+                if (cuda, target, line) not in differing:
+                    what = f"not what the database says of {line} on {target}, and no difference tells of it"
+                    yield Fault(f"answers/{classes[line]}/accepted/{cuda}", what)
+
+
+def _otherwise(report: Assembler, index: int, instruction: Instruction) -> Iterator[tuple[str, str]]:
+    """The releases and targets of which a class of answers says something else than the database."""
+    for tool in report.assemblers:
+        accepted, claimed = report.answers[index].accepted.get(tool.cuda, {}), claims.first_by(instruction, tool.cuda)
+        for target in tool.targets:
+            first = claimed.get(target)
+            if accepted.get(target) != (first if first and version_key(first) <= version_key(tool.ptx) else None):
+                yield tool.cuda, target
 
 
 def _bits(place: str, space: Space, tools: Mapping[str, Asked]) -> Iterator[Fault]:
@@ -227,6 +340,7 @@ def _bits(place: str, space: Space, tools: Mapping[str, Asked]) -> Iterator[Faul
 
 def examples(report: Plain, catalog: Catalog) -> Iterator[Fault]:
     """What cannot have become of examples."""
+    yield from _dated(report["date"])
     records = report["examples"]
     spec = catalog.database.spec
     yield from _once("examples", [f"example {record['ordinal']} of section {record['section']}" for record in records])
@@ -272,17 +386,62 @@ def examples(report: Plain, catalog: Catalog) -> Iterator[Fault]:
 
 def mutation(report: Plain, catalog: Catalog) -> Iterator[Fault]:  # noqa: ARG001 - all reports are checked alike
     """What cannot have become of mutants."""
+    yield from _dated(report["date"])
     tried = report["tried"]
     fates = sum(report["killed"].values()) + sum(len(report[name]) for name in ("unchanged", "reworded", "survivors"))
     counts = {"killed": fates} | {name: sum(sum(row.values()) for row in report[name].values()) for name in ("by_file", "by_kind")}
     for name, count in counts.items():
         if count != tried:
             yield Fault(name, f"{count} mutants; {tried} were tried")
+    told: Counter[str] = Counter()
+    for witness in report["witnesses"]:
+        told.update(witness["killed"])
+    if told != Counter(report["killed"]):
+        yield Fault("witnesses", "what they contradict is not what killed says, check by check")
+    ended = dict(report["killed"]) | {name: len(report[key]) for name, key in _FATES.items() if report[key]}
+    for table in ("by_file", "by_kind"):
+        found: Counter[str] = Counter()
+        for row in report[table].values():
+            found.update(row)
+        for name in sorted({*ended, *found}):
+            if found[name] != ended.get(name, 0):
+                yield Fault(table, f"{found[name]} mutants of which {name} is told; the report has {ended.get(name, 0)}")
     if tried > report["all"]:
         yield Fault("tried", f"{tried} of {report['all']} mutants; at most all can be tried")
 
 
+# --- the corpus -------------------------------------------------------------------------------------------------------------
+
+
+def corpus(report: Corpus, catalog: Catalog) -> Iterator[Fault]:  # noqa: ARG001 - all reports are checked alike
+    """What a checker and an assembler cannot have said of a corpus."""
+    yield from _dated(report.date)
+    instructions = sum(source.instructions for source in report.sources)
+    if report.instructions != instructions:
+        yield Fault("instructions", f"{report.instructions}; by the sources it is {instructions}")
+    mutants = sum(source.mutants for source in report.sources)
+    if report.mutants < mutants:
+        yield Fault("mutants", f"{report.mutants}; by the sources there are {mutants} and more")
+    for index, source in enumerate(report.sources):
+        for name, count in {"distinct": source.distinct, "refused": source.refused}.items():
+            if count > source.instructions:
+                yield Fault(f"sources/{index}/{name}", f"{count} of {source.instructions} instructions; at most all can be")
+    for index, change in enumerate(report.changes):
+        if change.refused > change.mutants:
+            yield Fault(f"changes/{index}", f"{change.refused} of {change.mutants} mutants were refused; at most all can be")
+
+
 # --- shared -----------------------------------------------------------------------------------------------------------------
+
+
+def _dated(date: str) -> Iterator[Fault]:
+    """The day of a run is one, written as in ISO 8601."""
+    try:
+        right = datetime.date.fromisoformat(date).isoformat() == date
+    except ValueError:
+        right = False
+    if not right:
+        yield Fault("date", f"{date!r} is no day; it must be one such as '2026-11-21'")
 
 
 def _once(place: str, names: Iterable[str]) -> Iterator[Fault]:
@@ -298,5 +457,7 @@ def _named(place: str, names: Iterable[str], known: Iterable[str], what: str) ->
             yield Fault(place.format(index), f"{name!r} is no {what}{few}")
 
 
+#: What became of mutants that nothing contradicts, as the tables call it, and the list that names them.
+_FATES = {"survived": "survivors", "changed nothing": "unchanged", "only reworded": "reworded"}
 #: Names that a message lists.
 _FEW = 40

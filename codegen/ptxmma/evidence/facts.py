@@ -14,7 +14,7 @@ import msgspec
 
 from ptxmma import layouts, ptx
 from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
-from ptxmma.model import Database, Layout, SharedMemory, matches
+from ptxmma.model import Database, InstructionSet, Layout, SharedMemory, matches
 from ptxmma.operands import Operand
 
 #: Fields that are words for readers or citations, of any structure.
@@ -71,18 +71,37 @@ def compressed(catalog: Catalog) -> str:
 def accepted(catalog: Catalog) -> dict[str, str]:
     """What the assemblers are asked, as a digest for each family.
 
-    It is made of the targets (with the releases that know them) and versions that there are and of its instructions: spelling,
-    operand forms with their registers and constants, the targets that the database says accept it, each with the first version, and
-    where it says that releases differ.
+    It is made of the targets (with their versions, and the releases that know them) and versions that there are, of what decides which
+    spellings mean an instruction, and of its instructions: spelling, operand forms with their registers and constants, the targets that
+    the database says accept it, each with the first version, and where it says that releases differ.
     """
     spec = catalog.database.spec
-    targets = [[target.name, target.until, [[floor.cuda, floor.ptx] for floor in target.ptx_in]] for target in spec.targets]
+    targets = [[target.name, target.ptx, target.until, [[floor.cuda, floor.ptx] for floor in target.ptx_in]] for target in spec.targets]
     asked = [targets, [entry.version for entry in spec.isa_versions]]
     found: dict[str, list[object]] = {}
+    for entry in spec.instructions:
+        found.setdefault(entry.family, []).append(spelling(entry))
     for instruction in catalog.all():
         told = [instruction.canonical, _taken(instruction), sorted(instruction.accepted_by().items()), sorted(instruction.releases())]
-        found.setdefault(instruction.family, []).append(told)
+        found[instruction.family].append(told)
     return {family: _digest(asked, told) for family, told in found.items()}
+
+
+def spelling(entry: InstructionSet) -> tuple[object, ...]:
+    """What decides which spellings mean an instruction, apart from its variants."""
+    return entry.syntax, entry.opcode, entry.ordered, entry.repeatable, {name: part.default for name, part in entry.qualifiers.items()}
+
+
+def explaining(catalog: Catalog) -> str:
+    """What the errata say of lines on which assemblers and database differ."""
+    return _digest(
+        [
+            [erratum.id, seen.asked, seen.target, seen.tool, seen.ptx, seen.answer, seen.database]
+            for erratum in catalog.database.spec.errata
+            for seen in erratum.seen
+            if seen.database and not seen.compiled_for
+        ]
+    )
 
 
 def stale(told: Mapping[str, str], catalog: Catalog) -> list[str]:

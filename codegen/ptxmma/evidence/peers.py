@@ -6,15 +6,21 @@ compared with them again without compiling: :func:`ptxmma.verify.peers.compariso
 
 from __future__ import annotations
 
+import fnmatch
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from ptxmma.evidence import reports
 from ptxmma.evidence.reports import Count, Entry, Positive, Sha256
 
 PATH = reports.FOLDER / "peers.json"
+#: Beside it: why some differ.
+EXPLAINED = "peers_explained.json"
+#: What we say where the statement of an atom is in no operand form.
+UNBOUND = "see the form"
 
 
 class Headers(Entry, frozen=True, kw_only=True):
@@ -29,8 +35,9 @@ class Headers(Entry, frozen=True, kw_only=True):
 class AtomRecord(Entry, frozen=True, kw_only=True):
     """An atom of CuTe that is one of our instructions.
 
-    ``layouts`` has, for each operand by our name, the number of CuTe's layout in the report's list; ``threads`` that of the layout of
-    thread numbers.  An operand in shared memory has the layout that gives every thread the whole matrix.
+    ``layouts`` has, for each operand in registers by our name, the number of CuTe's layout in the report's list; ``threads`` that of the
+    layout of thread numbers.  ``shapes`` has the same for operands in shared memory: there CuTe's layout gives every thread the whole
+    matrix, so that it tells the shape of the operand and nothing of where its elements stand (:class:`SharedRecord` does).
     """
 
     atom: str  # the C++ type
@@ -38,6 +45,7 @@ class AtomRecord(Entry, frozen=True, kw_only=True):
     instruction: str  # our canonical spelling
     form: str  # of operands: "registers", "descriptor" or ""
     layouts: dict[str, Count]
+    shapes: dict[str, Count] = msgspec.field(default_factory=dict)
     threads: Count
     vector: Count = 0  # columns that share a scale factor; 0 without scale factors
     facts: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]  # digest of what we say of these operands
@@ -67,6 +75,21 @@ class Difference(Entry, frozen=True, kw_only=True):
     ours: str
     places: Positive
     of: Positive
+
+
+class Explanation(Entry, frozen=True, kw_only=True):
+    """Why a peer differs, written by a person: ``subject`` and ``operand`` are patterns, as of file names."""
+
+    peer: Literal["CuTe", "PyTorch"]
+    subject: str
+    operand: str
+    theirs: str = "*"  # a pattern of what the peer says
+    why: str
+
+    def speaks_of(self, found: Difference) -> bool:
+        """Whether it explains a difference."""
+        pairs = ((found.subject, self.subject), (found.operand, self.operand), (found.theirs, self.theirs))
+        return found.peer == self.peer and all(fnmatch.fnmatchcase(said, pattern) for said, pattern in pairs)
 
 
 class Unknown(Entry, frozen=True, kw_only=True):
@@ -110,7 +133,8 @@ class Report(reports.Report, frozen=True, kw_only=True):
     facts: Sha256  # digest of what we say of matrices in shared memory; every atom has one of its operands
     cutlass: Headers
     places: Count  # pairs of a thread and a value that were compared, of all operands of all atoms
-    passes: Count  # operands, layouts in shared memory, descriptors and types that agree
+    passes: Count  # operands in registers, layouts in shared memory, fields of the descriptor and types that agree
+    shapes: Count  # operands in shared memory of which the shape, and nothing else, could be compared, and agrees
     failures: Count
     asserted: Count  # assertions over all threads and values of an operand that compiled against the headers
     layouts: tuple[str, ...]
@@ -132,6 +156,21 @@ def load(path: Path = PATH) -> Report:
         ValueError: it is no report of this version of ptxmma; the message names the path.
     """
     return reports.load(path, Report)
+
+
+def explanations(path: Path) -> list[Explanation]:
+    """Read what a person wrote; nothing where there is no such file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no list of explanations; the message names the path and the place in it.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Explanation])
+    except FileNotFoundError:
+        return []
+    except msgspec.DecodeError as error:
+        raise ValueError(f'{path}: {error}; it holds [{{"peer": name, "subject": pattern, "operand": pattern, "why": text}}, …]') from None
 
 
 def schema() -> dict[str, Any]:

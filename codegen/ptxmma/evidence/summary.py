@@ -19,10 +19,10 @@ class Tool(Entry, frozen=True, kw_only=True):
     """What was asked.
 
     Attributes:
-        kind: ``"assembler"``, ``"chip"`` or ``"peer"``.
-        name: ``"CUDA 13.5"``, ``"NVIDIA H200"``, ``"CUTLASS 4.2.0"``.
-        version: build of the assembler, version of the driver or the package.
-        sha256: of the assembler's binary or of the peer's headers.
+        kind: ``"assembler"``, ``"chip"``, ``"peer"``, or ``"compiler"`` for what made the kernels of a chip or read a peer's headers.
+        name: ``"CUDA 13.5"``, ``"NVIDIA H200"``, ``"nvidia-cutlass"``.
+        version: build of the assembler or compiler, version of the driver or the package.
+        sha256: of the assembler's binary, which a compiler has too, or of the peer's headers.
         date: of the run.
     """
 

@@ -11,15 +11,19 @@ from typing import Any, NamedTuple
 
 import jsonschema
 import msgspec
+import yaml
 
 from ptxmma import paths
 from ptxmma.evidence import consistency, facts
 from ptxmma.evidence.assembler import Assembler
 from ptxmma.evidence.consistency import Fault
+from ptxmma.evidence.corpus import Corpus
 from ptxmma.evidence.peers import Report as Peers
 from ptxmma.evidence.silicon import Execution, Silicon
 from ptxmma.evidence.summary import Executed, Held, LayoutEvidence, Row, Summary, Tool
 from ptxmma.instructions import Catalog, Instruction, UnknownInstruction
+from ptxmma.model import Layout
+from ptxmma.requirements import version_key
 
 #: Each report, ``<name>.json`` with the schema ``evidence_<name>.schema.json``, and what makes it.
 MADE_BY = {
@@ -28,9 +32,17 @@ MADE_BY = {
     "peers": "ptxmma verify --peers --report",
     "examples": "ptxmma verify --reference DIR --report",
     "mutation": "make mutate",
+    "corpus": "make corpus",
 }
 #: The structures of those that have one; the others are plain data.
-_STRUCTURES: dict[str, type[Assembler] | type[Silicon] | type[Peers]] = {"assembler": Assembler, "silicon": Silicon, "peers": Peers}
+_STRUCTURES: dict[str, type[Assembler] | type[Silicon] | type[Peers] | type[Corpus]] = {
+    "assembler": Assembler,
+    "silicon": Silicon,
+    "peers": Peers,
+    "corpus": Corpus,
+}
+#: Beside the reports' folder: the assemblers that are asked.
+PINS = "assemblers.yaml"
 #: Names and faults that a message lists.
 _FEW = 3
 _MOST = 20
@@ -64,7 +76,7 @@ class Reports:
         broken: what is wrong with those that cannot be used; they count as not there.
         missing: the names of those that are not there.
         examples, mutation: plain data.
-        assembler, silicon, peers: None where they are not there.
+        assembler, silicon, peers, corpus: None where they are not there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,6 +100,7 @@ class Reports:
         self.assembler: Assembler | None = told.get("assembler")
         self.silicon: Silicon | None = told.get("silicon")
         self.peers: Peers | None = told.get("peers")
+        self.corpus: Corpus | None = told.get("corpus")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------------
@@ -167,12 +180,16 @@ def findings(catalog: Catalog) -> list[Finding]:
         ("peers", told.peers, consistency.peers),
         ("examples", told.examples, consistency.examples),
         ("mutation", told.mutation, consistency.mutation),
+        ("corpus", told.corpus, consistency.corpus),
     ]
     found = list(told.broken)
     for name, report, faults in held:
         if report:
             found += _shown(told.folder / f"{name}.json", faults(report, catalog), name)
-    for name, what in stale(catalog, told):
+    old = list(stale(catalog, told))
+    if told.peers and "peers" not in dict(old):
+        found += _shown(told.folder / "peers.json", consistency.peers_again(told.peers, catalog), "peers")
+    for name, what in old:
         path = told.folder / f"{name}.json"
         found.append(Finding(f"{path}: it is stale: {what}; make it again with `{_command(path, name)}`."))
     if len(told.missing) == len(held):
@@ -189,6 +206,9 @@ def stale(catalog: Catalog, told: Reports) -> Iterator[tuple[str, str]]:
         families = facts.stale(told.assembler.facts, catalog)
         if families:
             yield "assembler", f"the database asks something else today about {_few(families)}"
+        if told.assembler.errata != facts.explaining(catalog):
+            yield "assembler", "the errata say something else today of the lines on which assemblers and database differ"
+        yield from (("assembler", what) for what in _stale_programs(told.assembler, told.folder.parent / PINS))
     if told.silicon:
         yield from (("silicon", what) for what in _stale_silicon(catalog, told.silicon))
     if told.peers:
@@ -197,6 +217,20 @@ def stale(catalog: Catalog, told: Reports) -> Iterator[tuple[str, str]]:
         spellings = [name for example in told.examples["examples"] for name in example["instructions"]]
         if told.examples["facts"] != facts.printed(catalog, spellings):
             yield "examples", "the database says something else today of the instructions in the manual's examples, or of the manual"
+    if told.corpus and (families := facts.stale(told.corpus.facts, catalog)):
+        yield "corpus", f"the database says something else today about {_few(families)}"
+
+
+def _stale_programs(report: Assembler, path: Path) -> Iterator[str]:
+    """The programs that are pinned beside the spec and are not those that were asked; nothing where none are pinned."""
+    if not path.is_file():
+        return
+    pinned = {str(pin["cuda"]): pin["binary_sha256"] for pin in yaml.safe_load(path.read_text(encoding="utf-8"))["assemblers"]}
+    asked = {tool.cuda: tool.sha256 for tool in report.assemblers}
+    for cuda in sorted({*pinned, *asked}, key=version_key):
+        if pinned.get(cuda) != asked.get(cuda):
+            what = "another program" if cuda in pinned and cuda in asked else "no program that was asked" if cuda in pinned else "none"
+            yield f"{path.name} pins {what} of CUDA {cuda}"
 
 
 def _stale_silicon(catalog: Catalog, report: Silicon) -> Iterator[str]:
@@ -218,6 +252,8 @@ def _stale_peers(catalog: Catalog, report: Peers) -> Iterator[str]:
     ]
     if changed:
         yield f"the database says something else today of the operands of {len(changed)} of {len(report.atoms)} atoms: {_few(changed)}"
+    if not report.assembled:
+        yield "no assembler was asked about the atoms' text: `make assemblers` first"
     if report.facts != facts.shared_memory(catalog.database):
         yield "the database says something else today of matrices in shared memory"
     if report.pytorch and report.pytorch.facts != facts.compressed(catalog):
@@ -330,7 +366,7 @@ def _layouts(catalog: Catalog, told: Reports, rows: Mapping[str, Row]) -> dict[s
     old: dict[str, set[str]] = defaultdict(set)
     for instruction in catalog.all():
         row = rows[instruction.canonical]
-        for name in set().union(*consistency.layouts_of(instruction)):
+        for name in set().union(*_layouts_of(instruction)):
             ran[name] += bool(row.executed)
             old[name] |= set(row.stale) & {"silicon", "peers"}
     held = {row.layout: row for row in told.silicon.layouts} if told.silicon else {}
@@ -349,6 +385,11 @@ def _layouts(catalog: Catalog, told: Reports, rows: Mapping[str, Row]) -> dict[s
                 executed=executed, agreeing=peers, differing=tuple(differing[name]), stale=tuple(sorted(old[name], reverse=True))
             )
     return found
+
+
+def _layouts_of(instruction: Instruction) -> list[set[str]]:
+    """The names of the layouts of each operand form."""
+    return [{operand.layout.name for operand in form.operands if isinstance(operand.layout, Layout)} for form in instruction.forms]
 
 
 def _compared(catalog: Catalog, report: Peers | None) -> tuple[Counter[str], dict[str, list[str]]]:
@@ -376,8 +417,13 @@ def _tools(told: Reports) -> Iterator[Tool]:
             yield Tool(kind="assembler", name=f"CUDA {each.cuda}", version=each.build, sha256=each.sha256, date=told.assembler.date)
     if told.silicon:
         chip, compiler = told.silicon.chip, told.silicon.compiler
-        version = f"driver {chip.driver}, CUDA {compiler.cuda}"
-        yield Tool(kind="chip", name=chip.name, version=version, sha256=compiler.ptxas_sha256, date=told.silicon.date)
+        date = told.silicon.date
+        yield Tool(kind="chip", name=chip.name, version=f"driver {chip.driver}", date=date)
+        version = f"CUDA {compiler.cuda}, nvcc {compiler.nvcc}; SHA-256 of its ptxas"
+        yield Tool(kind="compiler", name=f"compiler for {chip.name}", version=version, sha256=compiler.ptxas_sha256, date=date)
     if told.peers:
-        headers = told.peers.cutlass
-        yield Tool(kind="peer", name=headers.package, version=headers.version, sha256=headers.sha256, date=told.peers.date)
+        headers, torch, date = told.peers.cutlass, told.peers.pytorch, told.peers.date
+        yield Tool(kind="peer", name=headers.package, version=headers.version, sha256=headers.sha256, date=date)
+        yield Tool(kind="compiler", name=f"compiler for {headers.package}", version=headers.compiler, date=date)
+        if torch:
+            yield Tool(kind="peer", name="PyTorch", version=torch.version, date=date)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from ptxmma import paths
 from ptxmma.evidence import reports
+from ptxmma.evidence.peers import explanations
+from ptxmma.evidence.silicon import Silicon
 from ptxmma.generator import pipeline, write
 from ptxmma.instructions import Catalog
 from ptxmma.verify import assemblers, errata, examples, run
@@ -20,6 +22,10 @@ from ptxmma.verify.reference import NoExamplesError
 
 class VerifyError(RuntimeError):
     """A run that could not be made; the message says what to do."""
+
+
+class OtherChipError(VerifyError):
+    """A report that would replace that of another chip."""
 
 
 class Result(NamedTuple):
@@ -43,12 +49,22 @@ def assembler(catalog: Catalog, date: str, ptxas: Sequence[str], targets: Sequen
     return Result(outcome.lines(), reports.text(outcome.report(date)), outcome.agrees)
 
 
-def silicon(catalog: Catalog, date: str, targets: Sequence[str], families: Sequence[str], jobs: int, *, packaged: bool) -> Result:
+def silicon(
+    catalog: Catalog, date: str, targets: Sequence[str], families: Sequence[str], jobs: int, *, packaged: bool, replaces: Path | None = None
+) -> Result:
     """Every instruction that the chip of this machine runs, through the generated wrappers.
 
-    ``packaged``: the catalog is the packaged one, whose wrappers are there; for another they are generated first.
+    Args:
+        catalog: with the instructions.
+        date: of the run.
+        targets: at most one; the chip's own where there is none.
+        families: only these; all where there is none.
+        jobs: processes, as joblib counts them.
+        packaged: the catalog is the packaged one, whose wrappers are there; for another they are generated first.
+        replaces: a file that the report is to replace.
 
     Raises:
+        OtherChipError: the file to be replaced is the report of another chip.
         VerifyError: no chip, no toolkit, an unknown name, or a target that the chip does not run.
     """
     from ptxmma.verify.silicon import report as chip  # NumPy and what follows it: other parts need none of it
@@ -58,8 +74,11 @@ def silicon(catalog: Catalog, date: str, targets: Sequence[str], families: Seque
         if len(chosen) > 1:
             raise VerifyError(f"a chip is asked about one target at a time, not about {', '.join(chosen)}")
         run.choose("family", families, dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
+        _check_chip(replaces, chip.this_chip().name)
         with _generated(catalog) if not packaged else contextlib.nullcontext((paths.DATABASE, paths.INCLUDE)) as (database, include):
             found = chip.run(database, include, chosen[0] if chosen else None, families=families, jobs=jobs, date=date)
+    except VerifyError:
+        raise
     except (RuntimeError, OSError, run.UnknownNameError) as error:
         raise VerifyError(str(error)) from None
 
@@ -77,6 +96,16 @@ def silicon(catalog: Catalog, date: str, targets: Sequence[str], families: Seque
     return Result(lines(), reports.text(found), not found.failures)
 
 
+def _check_chip(path: Path | None, name: str) -> None:
+    """A report is replaced by one of the same chip; what is no report may be replaced."""
+    try:
+        before = reports.load(path, Silicon).chip.name if path else name
+    except (OSError, ValueError):
+        return
+    if before != name:
+        raise OtherChipError(f"{path} is the report of another chip, {before}, and this is {name}: write it elsewhere")
+
+
 @contextlib.contextmanager
 def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
     """The database and the headers of a catalog, in a folder that goes away."""
@@ -86,11 +115,13 @@ def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
         yield out / "generated" / "database" / "ptxmma.json", out / "generated" / "include"
 
 
-def peers(catalog: Catalog, date: str, ptxas: Sequence[str]) -> Result:
+def peers(catalog: Catalog, date: str, ptxas: Sequence[str], explained: Path) -> Result:
     """CuTe's atoms and PyTorch's conversions.
 
+    ``explained``: why some of them differ, as :func:`ptxmma.evidence.peers.explanations` reads it; no such file explains nothing.
+
     Raises:
-        VerifyError: CUTLASS's headers or the compiler are not there, or the compiler refuses them.
+        VerifyError: CUTLASS's headers or the compiler are not there, the compiler refuses them, or ``explained`` cannot be read.
     """
     from ptxmma.verify import peers as others  # NumPy again
     from ptxmma.verify.peers.probe import CompilerError
@@ -98,19 +129,25 @@ def peers(catalog: Catalog, date: str, ptxas: Sequence[str]) -> Result:
     chosen = _assemblers(ptxas) if ptxas else assemblers.fetched()
     asked = {each.cuda: Path(each.path) for each in chosen}
     try:
+        written = explanations(explained)
         found = others.run(catalog, date, assemblers=asked)
-    except (others.MissingPeerError, CompilerError) as error:
+    except (others.MissingPeerError, CompilerError, OSError, ValueError) as error:
         raise VerifyError(str(error)) from None
     lacked = [entry for entry in found.unknown if entry.ours]
+    why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in found.differences]
 
     def lines() -> Iterator[str]:
-        for entry in found.differences:
+        for entry, reason in zip(found.differences, why, strict=True):
             yield f"{entry.peer}, {entry.subject}, {entry.operand}: {entry.theirs}; {entry.ours} ({entry.places} of {entry.of} places)"
+            yield f"    explained: {reason}" if reason else "    NOT EXPLAINED"
         for lack in lacked:
             yield f"{lack.atom}: the database has no {lack.instruction}"
-        yield f"{len(found.atoms)} atoms, {found.places} places, {found.passes} comparisons agree, {found.failures} differ"
+        yield (
+            f"{len(found.atoms)} atoms, {found.places} places, {found.passes} comparisons agree, {found.shapes} shapes agree, "
+            f"{found.failures} differ, {why.count('')} of them unexplained"
+        )
 
-    return Result(lines(), reports.text(found), not lacked)
+    return Result(lines(), reports.text(found), not lacked and all(why))
 
 
 def reference(catalog: Catalog, date: str, directory: Path, ptxas: Sequence[str], jobs: int) -> Result:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma import ptx, requirements
+from ptxmma import ptx
+from ptxmma.evidence.claims import first_by, first_module, known_to
 from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import Spec
 from ptxmma.requirements import version_key
 from ptxmma.verify import questions
 from ptxmma.verify.assemblers import Assembler
@@ -44,7 +44,7 @@ class Column(NamedTuple):
     target: str
     accepted: tuple[tuple[str, ...], ...]  # the versions that accept it, for each line
     said: tuple[str, ...]  # in the newest version; "" for a line that it accepts
-    versions: int  # in so many of them it was asked: in others it refuses a module without any line, too
+    sound: tuple[str, ...]  # the versions in which it was asked: in others it refuses a module without any line, too
 
 
 class Difference(NamedTuple):
@@ -119,13 +119,14 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
     count = range(len(subject.lines.texts))
     accepted = tuple(tuple(version for version, refused in said.items() if line not in refused) for line in count)
     last = said[max(said, key=version_key)] if said else {}
-    return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count), len(said))
+    return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count), tuple(said))
 
 
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
     """Where the assemblers and the database say different things, lines with the same difference together."""
-    for assembler, told in itertools.groupby(columns, key=lambda column: column.assembler):
-        yield from _differing_targets(subject.catalog, assembler)
+    for assembler, each in itertools.groupby(columns, key=lambda column: column.assembler):
+        told = list(each)
+        yield from _differing_targets(subject.catalog, assembler, told)
         versions = versions_of(subject.catalog, assembler)
         first = [first_by(instruction, assembler.cuda) for instruction in subject.instructions]
         for column in told:
@@ -144,35 +145,20 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
         yield Difference(column.assembler.cuda, column.target, assembler, database, column.said[lines[0]], texts)
 
 
-def _differing_targets(catalog: Catalog, assembler: Assembler) -> Iterator[Difference]:
-    """The targets that an assembler knows and by the database does not, or the other way round."""
+def _differing_targets(catalog: Catalog, assembler: Assembler, told: Iterable[Column]) -> Iterator[Difference]:
+    """The targets that an assembler knows and by the database does not, or the other way round, or takes from another version on."""
     expected = known_to(catalog.database.spec, assembler.cuda)
+    versions = versions_of(catalog, assembler)
+    sound = {column.target: column.sound for column in told}
     for target in catalog.database.spec.targets:
         if (target.name in assembler.targets) != (target.name in expected):
             says, database = ("unknown", "known") if target.name in expected else ("known", "unknown")
             yield Difference(assembler.cuda, target.name, says, database)
-
-
-def known_to(spec: Spec, cuda: str) -> set[str]:
-    """The targets that the assembler of a CUDA release knows: since the release that brought their version, until their last one."""
-    brought = {entry.version: entry.cuda for entry in spec.isa_versions}
-    release = version_key(cuda)
-    return {
-        target.name
-        for target in spec.targets
-        if version_key(brought[target.ptx]) <= release and (not target.until or release <= version_key(target.until))
-    }
-
-
-def first_by(instruction: Instruction, cuda: str) -> dict[str, str]:
-    """Every target that accepts an instruction, with the first version that does by the assembler of a CUDA release."""
-    accepted = instruction.accepted_by()
-    floor = requirements.floor(instruction.variant)
-    for target in instruction.database.spec.targets:
-        for release in target.ptx_in:
-            if release.cuda == cuda and target.name in accepted:
-                accepted[target.name] = max(floor, release.ptx, key=version_key)
-    return accepted
+        elif target.name in sound:
+            first = version_key(first_module(target, assembler.cuda))
+            claimed = [version for version in versions if version_key(version) >= first]
+            if sound[target.name] != tuple(claimed):
+                yield Difference(assembler.cuda, target.name, verdict(sound[target.name], versions), verdict(claimed, versions))
 
 
 def first_version(accepted: Sequence[str], versions: Sequence[str]) -> str | None:
@@ -194,5 +180,5 @@ def asked(columns: Iterable[Column]) -> Counter[str]:
     """How many answers each CUDA release gave."""
     found: Counter[str] = Counter()
     for column in columns:
-        found[column.assembler.cuda] += len(column.accepted) * column.versions
+        found[column.assembler.cuda] += len(column.accepted) * len(column.sound)
     return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ptxmma import ptx
 from ptxmma.evidence import assembler, facts
+from ptxmma.instructions import Catalog
 from ptxmma.verify import matrix, questions
 from ptxmma.verify.assemblers import Assembler
 from ptxmma.verify.matrix import Column, Difference, Subject
@@ -29,19 +31,21 @@ def compose(
     return assembler.Assembler(
         date=date,
         spec=catalog.database.spec.version,
-        assemblers=tuple(_asked(each, columns) for each in assemblers),
+        assemblers=tuple(_asked(catalog, each, columns) for each in assemblers),
         versions=tuple(dict.fromkeys(version for each in assemblers for version in matrix.versions_of(catalog, each))),
         facts={family: sha256 for family, sha256 in facts.accepted(catalog).items() if family in asked},
         asked=dict(matrix.asked(columns)),
         answers=tuple(_alike(subject, columns)),
         differences=tuple(_difference(each) for each in differences),
-        negative=tuple(_space(family, lines, batches) for family, lines in space.items()),
+        negative=tuple(_space(family, lines, batches, disagreements) for family, lines in space.items()),
+        errata=facts.explaining(catalog),
         disagreements=tuple(_disagreements(disagreements)),
     )
 
 
-def _asked(each: Assembler, columns: Iterable[Column]) -> assembler.Asked:
-    targets = tuple(column.target for column in columns if column.assembler == each)
+def _asked(catalog: Catalog, each: Assembler, columns: Iterable[Column]) -> assembler.Asked:
+    versions = matrix.versions_of(catalog, each)
+    targets = {column.target: _first(column.sound, versions) for column in columns if column.assembler == each and column.sound}
     return assembler.Asked(cuda=each.cuda, build=each.build, ptx=each.ptx, sha256=each.sha256, targets=targets)
 
 
@@ -75,10 +79,11 @@ def _difference(each: Difference) -> assembler.Difference:
     )
 
 
-def _space(family: str, lines: Neighbours, batches: Iterable[Batch]) -> assembler.Space:
+def _space(family: str, lines: Neighbours, batches: Iterable[Batch], disagreements: Iterable[Disagreement]) -> assembler.Space:
     own = (batch for batch in batches if batch.family == family)
+    disputed = Counter(target for each in disagreements if each.line in lines for target in each.targets)
     answers = tuple(
-        assembler.Bits(target=target, cuda=speaker.cuda, accepted=assembler.packed(_accepted(each)))
+        assembler.Bits(target=target, cuda=speaker.cuda, accepted=assembler.packed(_accepted(each)), disputed=disputed[target])
         for (target, speaker), each in itertools.groupby(own, key=lambda batch: (batch.target, batch.assembler))
     )
     return assembler.Space(family=family, lines=len(lines), sha256=facts.of_lines(lines), answers=answers)

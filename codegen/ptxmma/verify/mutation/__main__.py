@@ -13,12 +13,12 @@ from ptxmma.evidence import reports
 from ptxmma.verify.mutation.report import lines
 from ptxmma.verify.mutation.run import COUNT, run
 
-#: Of the mutants that change something, at most this share may survive.
+#: Of the mutants of facts that change something, at most this share may survive.
 _MOST_SURVIVORS = 0.01
 
 
 @click.command()
-@click.option("--count", type=click.IntRange(min=0), default=COUNT, show_default=True, help="How many mutants; 0: all.")
+@click.option("--count", type=click.IntRange(min=0), default=COUNT, show_default=True, help="How many mutants of facts; 0: all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1: one for each core.")
 @click.option(

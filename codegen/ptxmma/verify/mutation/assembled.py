@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from ptxmma import ptx, requirements
 from ptxmma.evidence import facts
 from ptxmma.evidence.assembler import Assembler
+from ptxmma.evidence.claims import first_by, first_module, known_to
 from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import InstructionSet
 from ptxmma.requirements import version_key
-from ptxmma.verify import matrix
 from ptxmma.verify.answers import Answers
 from ptxmma.verify.legality import Legality
 
@@ -18,9 +17,9 @@ from ptxmma.verify.legality import Legality
 class Assemblers:
     """The stored answers, ready to be held against many mutants.
 
-    Of an instruction every release said from which version on it accepts it, on every target.  Of a family of which a mutant changed
-    the operands or the spellings, everything is looked up that was asked about its negative space.  Where the database itself differs
-    from the assemblers, no answer counts.
+    Of an instruction every release said from which version on it accepts it, on every target.  One that only a mutant has may have
+    been asked about as a neighbour of another.  Of a family of which a mutant changed the operands or the spellings, everything is
+    looked up that was asked about its negative space.  Where the database itself differs from the assemblers, no answer counts.
 
     Args:
         told: the report of the assemblers.
@@ -37,7 +36,7 @@ class Assemblers:
         self._answers = Answers(told, asked)
         self._disputed = {(line, target) for entry in told.disagreements for line in entry.lines for target in entry.targets}
         self._asked = {instruction.canonical: instruction for instruction in asked.all()}
-        self._spellings = {entry.name: _spelling_facts(entry) for entry in asked.database.spec.instructions}
+        self._spellings = {entry.name: facts.spelling(entry) for entry in asked.database.spec.instructions}
 
     def contradiction(self, catalog: Catalog) -> str:
         """The first answer that a catalog contradicts, in words."""
@@ -52,19 +51,27 @@ class Assemblers:
         spec = catalog.database.spec
         if unknown := set(self._told.versions) - {entry.version for entry in spec.isa_versions}:
             yield f"an assembler knows version {min(unknown)}"
+        targets = {target.name: target for target in spec.targets}
         for entry in self._told.assemblers:
-            for target in sorted(matrix.known_to(spec, entry.cuda) ^ set(entry.targets)):
-                yield f"CUDA {entry.cuda} {'knows' if target in entry.targets else 'does not know'} target {target}"
+            for name in sorted(known_to(spec, entry.cuda) ^ entry.targets.keys()):
+                yield f"CUDA {entry.cuda} {'knows' if name in entry.targets else 'does not know'} target {name}"
+            versions = sorted(self._told.versions, key=version_key)
+            for name in [name for name in entry.targets if name in targets]:
+                claimed = first_module(targets[name], entry.cuda)
+                if entry.targets[name] != next((version for version in versions if version_key(version) >= version_key(claimed)), ""):
+                    yield f"CUDA {entry.cuda} takes target {name} from {entry.targets[name]} on"
 
     def _of_instructions(self, catalog: Catalog) -> Iterator[str]:
         differences: dict[object, str] = {}  # lines that were answered alike, and instructions with the same requirements, need one look
         lines = set()
         for instruction in catalog.all():
             required = requirements.floor(instruction.variant), *instruction.accepted_by().items()
-            for line in map(ptx.compact, ptx.lines(instruction)):
+            for text in ptx.lines(instruction):
+                line = ptx.compact(text)
                 lines.add(line)
                 said = self._answers.of_instruction(line)
                 if said is None:
+                    yield from self._of_neighbour(text, instruction.accepted_by())
                     continue
                 key = id(said), required
                 if key not in differences:
@@ -79,7 +86,7 @@ class Assemblers:
         """What the assemblers say of an instruction where its catalog says something else."""
         for entry in self._told.assemblers:
             accepted = said.get(entry.cuda, {})
-            claimed = matrix.first_by(instruction, entry.cuda)
+            claimed = first_by(instruction, entry.cuda)
             for target in entry.targets:
                 first = claimed.get(target)
                 if accepted.get(target) != (first if first and version_key(first) <= version_key(entry.ptx) else None):
@@ -90,29 +97,27 @@ class Assemblers:
     def _of_neighbours(self, catalog: Catalog) -> Iterator[str]:
         legality = Legality(catalog)
         for line in (line for family in self._changed(catalog) for line in self._answers.asked.get(family, ())):
-            accepted = legality.accepted_by(line)
-            for target, release, version, taken in self._answers.of_neighbour(line):
-                first = accepted.get(target)
-                claimed = first is not None and version_key(first) <= version_key(version)
-                if claimed != taken and (ptx.compact(line), target) not in self._disputed:
-                    yield f"{'accepted' if taken else 'refused'} on {target} by CUDA {release}: {line[:120]}"
+            yield from self._of_neighbour(line, legality.accepted_by(line))
+
+    def _of_neighbour(self, line: str, accepted: Mapping[str, str]) -> Iterator[str]:
+        """What the assemblers say of a line of the negative space where a catalog, which names first versions by target, does not."""
+        for target, release, version, taken in self._answers.of_neighbour(line):
+            first = accepted.get(target)
+            claimed = first is not None and version_key(first) <= version_key(version)
+            if claimed != taken and (ptx.compact(line), target) not in self._disputed:
+                yield f"{'accepted' if taken else 'refused'} on {target} by CUDA {release}: {line[:120]}"
 
     def _changed(self, catalog: Catalog) -> dict[str, None]:
         """The families in which other operands or other spellings mean an instruction than in the catalog that was asked."""
         found: dict[str, None] = {}
         for entry in catalog.database.spec.instructions:
-            if self._spellings.get(entry.name) != _spelling_facts(entry):
+            if self._spellings.get(entry.name) != facts.spelling(entry):
                 found[entry.family] = None
         for instruction in catalog.all():
             before = self._asked.get(instruction.canonical)
             if before is not None and _operand_facts(before) != _operand_facts(instruction):
                 found[instruction.family] = None
         return found
-
-
-def _spelling_facts(entry: InstructionSet) -> tuple[object, ...]:
-    """What decides which spellings mean an instruction, apart from its variants."""
-    return entry.syntax, entry.opcode, entry.ordered, entry.repeatable, {name: part.default for name, part in entry.qualifiers.items()}
 
 
 def _operand_facts(instruction: Instruction) -> list[tuple[object, ...]]:

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ptxmma import formula, layouts, requirements
+from ptxmma.formula import FormulaError
 from ptxmma.instructions import Catalog, operand_names
 from ptxmma.interop import Swizzle, from_cute
-from ptxmma.model import Granularity, InstructionSet, Protocol, SharedMemory, Spec, matches
+from ptxmma.model import Granularity, InstructionSet, Protocol, Rate, RegisterType, SharedMemory, Spec, matches
 from ptxmma.shared_memory import SharedLayout
 from ptxmma.variants import Variant, placeholders
-from ptxmma.verify.mutation import printed, semantics
+from ptxmma.verify.mutation import printed, published, semantics
 
 #: What stands for an offset that nothing reads.
 _UNUSED = 1
@@ -46,6 +47,7 @@ def _contradictions(catalog: Catalog) -> Iterator[str]:
         yield from _names(instruction)
         yield from _order(instruction)
         yield from _uniformity(instruction)
+    yield from _defaults(spec)
     yield from semantics.contradictions(catalog)
     yield from _lineage(spec)
     for found in catalog.all():
@@ -60,6 +62,9 @@ def _contradictions(catalog: Catalog) -> Iterator[str]:
         if element.form == "float" and element.sign == (element.name in stypes):
             yield f"{element.name}: scale factors have no sign, all other floating point has one"
     yield from _containers(spec)
+    yield from _registers(spec.types.registers)
+    yield from _throughput(spec)
+    yield from _rates(catalog)
     yield from printed.contradictions(catalog)
     if spec.protocol is not None:
         yield from _definitions(spec.protocol)
@@ -90,6 +95,15 @@ def _order(instruction: InstructionSet) -> Iterator[str]:
     for one, other in itertools.combinations(lists, 2):
         if [name for name in one if name in other] != [name for name in other if name in one]:
             yield f"{instruction.name}: {', '.join(one)} are in another order than {', '.join(other)}"
+
+
+def _defaults(spec: Spec) -> Iterator[str]:
+    """Wrappers assume the same for a constant that is left out, whichever instruction it belongs to."""
+    known: dict[str, int | None] = {}
+    for instruction in spec.instructions:
+        for name, operand in instruction.operand_kinds.items():
+            if known.setdefault(name, operand.default) != operand.default:
+                yield f"{instruction.name}: the default of {name} is {operand.default}, elsewhere {known[name]}"
 
 
 def _uniformity(instruction: InstructionSet) -> Iterator[str]:
@@ -132,6 +146,72 @@ def _containers(spec: Spec) -> Iterator[str]:
             low, bits = container.shift, layouts.element_type(spec, name).bits
             if name in said and said[name] != (low + bits - 1, low):
                 yield f"a note says that {name} takes its bits {said[name][0]} to {said[name][1]}"
+
+
+def _registers(registers: tuple[RegisterType, ...]) -> Iterator[str]:
+    """A register type is as wide as its name says; a constraint is for registers of one width and sort.
+
+    The one type without a width in its name is a truth value: wrappers pass it in a 32-bit integer.
+    """
+    kinds: dict[str, tuple[int, bool]] = {}
+    for register in registers:
+        match = published.REGISTER.fullmatch(register.name)
+        width = int(match[2]) * int(match[3] or 1) if match else 1
+        if register.bits != width or (match is None and register.c_type != "bool"):
+            yield f"{register.name} has {width} bits{'' if match else ', in a bool'}"
+        kind = (width, match[1] == "f" and not match[3]) if match else (32, False)
+        if kinds.setdefault(register.constraint, kind) != kind:
+            yield f"{register.name}: constraint {register.constraint!r} is for registers of other types"
+
+
+#: Fewer chips do not tell what one lacks.
+_FEW_CHIPS = 2
+
+
+def _throughput(spec: Spec) -> Iterator[str]:
+    """An SM does a power of two of operations in a clock, twice as many sparse ones; published peaks are rounded, or twice such a peak."""
+    known: dict[str, tuple[str, int]] = {}
+    for chip in spec.throughput:
+        if known.setdefault(chip.chip, (chip.target, chip.sms)) != (chip.target, chip.sms):
+            yield f"{chip.chip} has another target or other SMs elsewhere"
+        published = [peak for rate in chip.rates for peak in rate.published]
+        doubled = {2 * float(peak) for peak in published}
+        for rate in chip.rates:
+            if rate.dense & (rate.dense - 1) or (rate.sparse and rate.sparse != 2 * rate.dense):
+                yield f"{chip.chip}: {rate.dense} and {rate.sparse} operations in a clock"
+            for operations, peak in zip((rate.dense, rate.sparse), rate.published, strict=False):
+                digits = len(peak.partition(".")[2])
+                if f"{operations * chip.sms * chip.clock / 1e6:.{digits}f}" != peak and float(peak) not in doubled:
+                    yield f"{chip.chip}: {operations} operations x {chip.sms} SMs x {chip.clock} MHz are not {peak}"
+
+
+def _rates(catalog: Catalog) -> Iterator[str]:
+    """An architecture multiplies the same matrices at one rate, and a peak that each other chip has, a chip has too."""
+    spec = catalog.database.spec
+    chips: dict[str, list[Rate]] = {}
+    for chip in spec.throughput:
+        chips.setdefault(chip.target, []).extend(chip.rates)
+    numbers = {target.name: target.number for target in spec.targets}
+    everything = {layouts.key(found.variant): found for found in catalog.all()} if chips else {}
+    for found in everything.values():
+        facts, running = found.variant.facts, {numbers[name] for name in found.accepted_by()}
+        fitting = {name: {rate.dense for rate in rates if matches(rate.of, facts)} for name, rates in chips.items()}
+        for name, dense in fitting.items():
+            if len(dense) > 1:
+                yield f"{name} multiplies {facts.get('atype')} at {' and at '.join(map(str, dense))} operations in a clock"
+        lacking = [name for name, dense in fitting.items() if numbers[name] in running and not dense]
+        if len(lacking) == 1 and sum(numbers[name] in running for name in fitting) > _FEW_CHIPS:
+            yield f"each chip that has {found.canonical} has a peak for it, but for {lacking[0]}"
+    for one, other in sorted({pair for rates in chips.values() for rate in rates for pair in itertools.combinations(_factor(rate), 2)}):
+        for name, rates in chips.items():
+            lists = [_factor(rate) for rate in rates]
+            if any(one in each or other in each for each in lists) and not any(one in each and other in each for each in lists):
+                yield f"{name} has a peak for only one of {one} and {other}, others for both together"
+
+
+def _factor(rate: Rate) -> tuple[str, ...]:
+    """The types of A that have a rate."""
+    return tuple(str(value) for case in rate.of for value in case.get("atype", ()))
 
 
 def _definitions(protocol: Protocol) -> Iterator[str]:
@@ -290,7 +370,14 @@ def _examples(catalog: Catalog) -> Iterator[str]:
         values = {"m": example.m, "k": example.k, "T": units, "span": mode.bytes, "LBO": example.lbo, "SBO": example.sbo}
         if _filled(canonical.cute, values) != example.cute:
             yield f"{example.name}: {canonical.cute} gives {_filled(canonical.cute, values)}"
-        layout = SharedLayout(element, example.majorness, example.swizzle, len(along_x), len(along_k), database=catalog.database, **given)
+        extent = len(along_x), len(along_k)
+        try:
+            layout = SharedLayout(element, example.majorness, example.swizzle, *extent, database=catalog.database, **given)
+        except FormulaError:  # nothing about the example
+            raise
+        except ValueError as error:
+            yield f"{example.name}: {error}"
+            continue
         linear = (np.array(along_x)[:, np.newaxis] + np.array(along_k)) * element.bits // 8
         expected = _swizzle(mode.cute)(linear)
         if not np.array_equal(layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)), expected):

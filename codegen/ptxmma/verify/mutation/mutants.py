@@ -54,6 +54,11 @@ class Mutant(NamedTuple):
         return self.file.partition("#")[0]
 
     @property
+    def is_printed(self) -> bool:
+        """Whether it changes a formula or a worked example that the manual prints: these are witnesses, which facts are held against."""
+        return "stated" in self.path or self.path[0] == "examples"
+
+    @property
     def is_wording(self) -> bool:
         """Whether it changes a condition, a rule or a formula: what is worked out from them may stay the same."""
         keys = [key for key in self.path if isinstance(key, str)]

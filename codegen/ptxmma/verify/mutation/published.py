@@ -14,12 +14,13 @@ import numpy as np
 
 from ptxmma import elements, sparse
 from ptxmma.elements import Array
+from ptxmma.formula import FormulaError
 from ptxmma.instructions import Catalog
 from ptxmma.model import Choice, ElementType, Granularity, RegisterType, Spec
 from ptxmma.verify.peers import pytorch
 
 #: A register type of PTX: a letter for its kind, its width, and how many of these it holds: "f16x2".
-_REGISTER = re.compile(r"([bsuf])(\d+)(?:x(\d+))?")
+REGISTER = re.compile(r"([bsuf])(\d+)(?:x(\d+))?")
 #: Types of which every code is compared; of wider ones some.
 _ALL_CODES = 16
 
@@ -31,7 +32,7 @@ def types(catalog: Catalog) -> str:
 
 
 def c_types(catalog: Catalog) -> str:
-    """The first register type whose C type or constraint does not fit it, in words."""
+    """The first register type whose C type has another size or sign than the C compiler gives it, in words."""
     return next(_c_types(catalog.database.spec.types.registers), "")
 
 
@@ -159,25 +160,18 @@ def _scaled(value: int, exponent: int) -> float:
 
 
 def _c_types(registers: tuple[RegisterType, ...]) -> Iterator[str]:
-    constrained: dict[str, tuple[int, bool]] = {}
     for register in registers:
-        match = _REGISTER.fullmatch(register.name)
-        if match is None:  # the one type without a width in its name is a truth value
-            if (register.bits, register.c_type) != (1, "bool"):
-                yield f"{register.name} says no width, and is not one bit in a bool"
+        match = REGISTER.fullmatch(register.name)
+        if match is None:
             continue
-        letter, width, count = match[1], int(match[2]), int(match[3] or 1)
         held = getattr(ctypes, f"c_{register.c_type.removesuffix('_t')}", None)
-        if held is None or ctypes.sizeof(held) * 8 != register.bits or register.bits != width * count:
-            yield f"{register.name} has {width * count} bits, {register.c_type} another number"
+        if held is None or ctypes.sizeof(held) * 8 != register.bits:
+            yield f"{register.name} has {register.bits} bits, {register.c_type} another number"
             continue
         number = held(-1).value
         own = "f" if isinstance(number, float) else "s" if number < 0 else "u"
-        if own != {"b": "u"}.get(letter if count == 1 else "b", letter):
+        if own != {"b": "u"}.get("b" if match[3] else match[1], match[1]):
             yield f"{register.name} is held in {register.c_type}"
-        kind = register.bits, own == "f"
-        if constrained.setdefault(register.constraint, kind) != kind:
-            yield f"{register.name}: constraint {register.constraint!r} is for registers of other types"
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------------
@@ -206,6 +200,8 @@ def _compressed(torch: Any, catalog: Catalog, pattern: Granularity, choice: Choi
         coding = sparse.pattern(pattern.name, database=catalog.database)
         matrix = _matrix(torch, dtype, pattern.chunk, pattern.kept, pattern.unit)
         difference = pytorch.compress_both(torch, matrix, coding)  # type: ignore[arg-type]  # a pattern serves as its name does
-    except (ArithmeticError, AssertionError, IndexError, LookupError, RuntimeError, ValueError) as error:
+    except FormulaError:  # nothing about the compression
+        raise
+    except ValueError as error:
         return f"PyTorch compresses {dtype} to {pattern.name}; with {choice.units} units: {str(error)[:120]}"
     return f"PyTorch compresses {dtype} otherwise: {difference[0]}" if difference else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ptxmma.evidence import reports
-from ptxmma.evidence.reports import Entry, Report
+from ptxmma.evidence.reports import Count, Entry, Positive, Report, Sha256
 from ptxmma.generator.load import Document
 from ptxmma.verify.mutation.mutants import Mutant
 from ptxmma.verify.mutation.prose import LEFT_OUT, holds_facts, left_out
@@ -28,6 +28,7 @@ WITNESSES: dict[str, tuple[bool, tuple[str, ...]]] = {
     "coverage and bijectivity": (False, ("layouts",)),
     "rules": (False, ("schema", "model", "rules")),
     "said twice": (False, ("said twice",)),
+    "no answer": (False, ("library stumbles",)),
 }
 
 
@@ -72,14 +73,32 @@ class Survivor(Entry, frozen=True, kw_only=True):
     explained: str = ""
 
 
+class Printed(Entry, frozen=True, kw_only=True):
+    """Mutants of the formulas and worked examples that the manual prints.
+
+    The spec has copies of these, which its own facts are held against.  That such a mutant is contradicted shows that the copy is right
+    and that somebody looks at it, and nothing else, so that it counts for no fact.
+
+    Attributes:
+        all, tried, killed, unchanged, reworded, survivors: as in :class:`Mutation`.
+    """
+
+    all: Count
+    tried: Count
+    killed: dict[str, Positive]
+    unchanged: tuple[str, ...]
+    reworded: tuple[str, ...]
+    survivors: tuple[Survivor, ...]
+
+
 class Mutation(Report, frozen=True, kw_only=True):
     """All mutants of a run.
 
     Attributes:
         facts: SHA-256 of the facts that mutants were made of, see :func:`facts_sha256`.
-        evidence: the reports that mutants were held against, each with its date.
-        all: how many mutants the spec has.
-        seed: of the sample.
+        evidence: SHA-256 of the reports that mutants were held against, and of the explanations, by the files' names.
+        all: how many mutants of its facts the spec has.
+        seed: of the samples.
         tried: how many were tried; those that change nothing are among them.
         by_file: file -> what killed its mutants -> how many; "survived", "changed nothing" and "only reworded" beside them.
         by_kind: the same by what was changed: a number, an operator, a condition ….
@@ -90,23 +109,25 @@ class Mutation(Report, frozen=True, kw_only=True):
         reworded: mutants that say the same in other words, in a condition, a rule or a formula: each instruction has the same spellings,
             operands, layouts, targets, versions and arithmetic.
         survivors: mutants that nothing contradicts.
+        printed: the mutants of what the manual prints, which are in no other number here.
         explanations: why some survive, each with the mutants that it is about.
         left_out: what is no fact, by key, with the reason.
         processes, seconds: how long it took.
     """
 
     facts: str
-    evidence: dict[str, str]
-    all: int
+    evidence: dict[str, Sha256]
+    all: Count
     seed: int
-    tried: int
-    by_file: dict[str, dict[str, int]]
-    by_kind: dict[str, dict[str, int]]
-    killed: dict[str, int]
+    tried: Count
+    by_file: dict[str, dict[str, Positive]]
+    by_kind: dict[str, dict[str, Positive]]
+    killed: dict[str, Positive]
     witnesses: tuple[Witness, ...]
     unchanged: tuple[str, ...]
     reworded: tuple[str, ...]
     survivors: tuple[Survivor, ...]
+    printed: Printed
     explanations: tuple[Explained, ...]
     left_out: dict[str, str]
     processes: int
@@ -119,12 +140,12 @@ class Mutation(Report, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> list[Survivor]:
-        """The survivors that nobody explains."""
-        return [survivor for survivor in self.survivors if not survivor.explained]
+        """The survivors that nobody explains, mutants of what the manual prints among them."""
+        return [survivor for survivor in (*self.survivors, *self.printed.survivors) if not survivor.explained]
 
     @property
     def rate(self) -> float:
-        """The share of survivors among the mutants that change something."""
+        """The share of survivors among the mutants of facts that change something."""
         return len(self.survivors) / max(1, self.tried - len(self.unchanged) - len(self.reworded))
 
 
@@ -152,6 +173,17 @@ def stale(told: Mutation, documents: Sequence[Document]) -> bool:
     return told.facts != facts_sha256(documents)
 
 
+def sources(paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of files, by their names."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def changed(evidence: Mapping[str, str], folder: Path) -> list[str]:
+    """The files of a report's evidence that are others now, or are no longer in a folder."""
+    now = sources(folder / name for name in evidence if (folder / name).is_file())
+    return [name for name, digest in evidence.items() if now.get(name) != digest]
+
+
 def compose(
     judged: Sequence[tuple[Mutant, Verdict]], explained: Iterable[Explanation], everything: Sequence[Mutant], **about: Any
 ) -> Mutation:
@@ -164,34 +196,24 @@ def compose(
         about: what the verdicts do not say.
     """
     written = list(explained)
-    survivors = [(mutant, verdict) for mutant, verdict in judged if _fate(verdict) == "survived"]
-    killed = dict(sorted(_counted(("", verdict.check) for _, verdict in judged if verdict.check).get("", {}).items()))
+    facts = [(mutant, verdict) for mutant, verdict in judged if not mutant.is_printed]
+    common = _common(facts, everything, written, printed=False)
+    killed = common["killed"]
     return Mutation(
-        all=len(everything),
-        tried=len(judged),
-        by_file=_counted((mutant.yaml, _fate(verdict)) for mutant, verdict in judged),
-        by_kind=_counted((mutant.kind, _fate(verdict)) for mutant, verdict in judged),
-        killed=killed,
+        **common,
+        by_file=_counted((mutant.yaml, _fate(verdict)) for mutant, verdict in facts),
+        by_kind=_counted((mutant.kind, _fate(verdict)) for mutant, verdict in facts),
         witnesses=tuple(
             Witness(name=name, independent=independent, killed={check: killed[check] for check in checks if check in killed})
             for name, (independent, checks) in WITNESSES.items()
         ),
-        unchanged=tuple(mutant.identity for mutant, verdict in judged if _fate(verdict) == "changed nothing"),
-        reworded=tuple(mutant.identity for mutant, verdict in judged if _fate(verdict) == "only reworded"),
-        survivors=tuple(
-            Survivor(
-                mutant=mutant.identity,
-                outputs=verdict.outputs,
-                explained=next((entry.why for entry in written if _speaks(entry, mutant)), ""),
-            )
-            for mutant, verdict in survivors
-        ),
+        printed=Printed(**_common([pair for pair in judged if pair[0].is_printed], everything, written, printed=True)),
         explanations=tuple(
             Explained(
                 mutants=entry.mutants,
                 why=entry.why,
                 covers=sum(_speaks(entry, mutant) for mutant in everything),
-                survived=sum(_speaks(entry, mutant) for mutant, _ in survivors),
+                survived=sum(_speaks(entry, mutant) for mutant, verdict in judged if _fate(verdict) == "survived"),
             )
             for entry in written
         ),
@@ -209,13 +231,44 @@ def lines(found: Mutation) -> Iterable[str]:
     inside = sum(found.killed.values()) - found.independent
     yield f"{found.independent} are contradicted by what knows nothing of the spec, {inside} by the spec itself"
     yield f"{len(found.unchanged)} change nothing, {len(found.reworded)} say the same in other words"
-    yield f"{len(found.survivors)} survive ({found.rate:.1%}), {len(found.unexplained)} of them unexplained"
+    yield f"{len(found.survivors)} survive ({found.rate:.1%})"
+    printed = found.printed
+    yield (
+        f"{printed.tried} of {printed.all} mutants of what the manual prints: {sum(printed.killed.values())} are contradicted, "
+        f"{len(printed.unchanged) + len(printed.reworded)} change nothing or only words, {len(printed.survivors)} survive"
+    )
+    yield f"{len(found.unexplained)} survivors are unexplained"
     yield from (f"    {survivor.mutant}" for survivor in found.unexplained)
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a report."""
     return reports.schema(Mutation, "What became of the mutants of the spec")
+
+
+def _common(
+    judged: Sequence[tuple[Mutant, Verdict]], everything: Sequence[Mutant], explained: Sequence[Explanation], *, printed: bool
+) -> dict[str, Any]:
+    """What is told alike of the mutants of facts and of those of what the manual prints."""
+    fates: dict[str, list[str]] = {}
+    for mutant, verdict in judged:
+        fates.setdefault(_fate(verdict), []).append(mutant.identity)
+    return {
+        "all": sum(mutant.is_printed == printed for mutant in everything),
+        "tried": len(judged),
+        "killed": _counted(("", verdict.check) for _, verdict in judged if verdict.check).get("", {}),
+        "unchanged": tuple(fates.get("changed nothing", ())),
+        "reworded": tuple(fates.get("only reworded", ())),
+        "survivors": tuple(
+            Survivor(
+                mutant=mutant.identity,
+                outputs=verdict.outputs,
+                explained=next((entry.why for entry in explained if _speaks(entry, mutant)), ""),
+            )
+            for mutant, verdict in judged
+            if _fate(verdict) == "survived"
+        ),
+    }
 
 
 def _fate(verdict: Verdict) -> str:
@@ -244,8 +297,3 @@ def _facts(value: Any, keys: tuple[str, ...]) -> Any:
         inside = {key: (*keys, key) for key in value}
         return {key: _facts(value[key], path) for key, path in inside.items() if not left_out(path) or holds_facts(path)}
     return [_facts(part, keys) for part in value] if isinstance(value, list) else value
-
-
-def sources(paths: Mapping[str, Path]) -> dict[str, str]:
-    """The dates of the reports that mutants are held against."""
-    return {name: str(msgspec.json.decode(path.read_bytes())["date"]) for name, path in paths.items()}

@@ -17,12 +17,14 @@ from ptxmma.verify.mutation.mutants import Mutant, mutants, sample
 from ptxmma.verify.mutation.report import Mutation
 from ptxmma.verify.mutation.trial import Evidence, Trial, Verdict
 
-__all__ = ["COUNT", "STORED", "Mutation", "run"]
+__all__ = ["COUNT", "STORED", "Mutation", "chosen", "run"]
 
 #: The evidence that is checked in.
 STORED = Evidence(reports.FOLDER / "assembler.json", reports.FOLDER / "peers.json", reports.FOLDER / "silicon.json")
-#: Mutants of a run, unless told otherwise.
+#: Mutants of facts of a run, unless told otherwise.
 COUNT = 1000
+#: For so many of them one of what the manual prints.
+_FACTS_PER_PRINTED = 5
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
 
@@ -45,8 +47,8 @@ def run(
         spec: the directory of the spec.
         evidence: the reports to hold mutants against.
         explained: why some mutants survive, as :func:`ptxmma.verify.mutation.report.explanations` reads it.
-        count: how many mutants; 0 for all.
-        seed: of the sample.
+        count: how many mutants, as :func:`chosen` takes it.
+        seed: of the samples.
         jobs: processes, as joblib counts them.
         progress: called with the number of mutants tried so far and of all.
 
@@ -58,25 +60,38 @@ def run(
     started = time.monotonic()
     documents = load(spec)
     everything = mutants(documents)
-    chosen = sample(everything, count, seed)
-    batches = [chosen[start : start + _BATCH] for start in range(0, len(chosen), _BATCH)]
+    tried = chosen(everything, count, seed)
+    batches = [tried[start : start + _BATCH] for start in range(0, len(tried), _BATCH)]
     judged: list[tuple[Mutant, Verdict]] = []
     calls = (joblib.delayed(_judged)(spec, evidence, batch) for batch in batches)
     for batch, verdicts in zip(batches, joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), strict=True):
         judged += zip(batch, verdicts, strict=True)
-        progress(len(judged), len(chosen))
+        progress(len(judged), len(tried))
     return report.compose(
         judged,
         report.explanations(explained) if explained is not None else [],
         everything,
         date=date,
         spec=next(document.data["version"] for document in documents if document.data["kind"] == "spec"),
-        evidence=report.sources({name: path for name, path in evidence._asdict().items() if path is not None}),
+        evidence=report.sources(path for path in (*evidence, explained) if path is not None),
         facts=report.facts_sha256(documents),
         seed=seed,
         processes=joblib.effective_n_jobs(jobs),
         seconds=round(time.monotonic() - started),
     )
+
+
+def chosen(everything: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
+    """The mutants of a run.
+
+    Args:
+        everything: all mutants of a spec.
+        count: how many mutants of facts; 0 for all.  What the manual prints is drawn apart, a fifth as many.
+        seed: of both samples.
+    """
+    facts = [mutant for mutant in everything if not mutant.is_printed]
+    printed = [mutant for mutant in everything if mutant.is_printed]
+    return [*sample(facts, count, seed), *sample(printed, -(-count // _FACTS_PER_PRINTED), seed)]
 
 
 def _judged(spec: Path, evidence: Evidence, batch: Sequence[Mutant]) -> list[Verdict]:

@@ -29,6 +29,7 @@ def contradictions(catalog: Catalog) -> Iterator[str]:
             for seen in entry.observed:
                 yield from _kept(spec, seen)
     yield from _left_open(spec)
+    yield from _chips(catalog)
     for found in {layouts.key(found.variant): found for found in catalog.all()}.values():
         for entry in found.semantics():
             yield from _operation(found, entry)
@@ -93,6 +94,23 @@ def _kept(spec: Spec, seen: Accumulation) -> Iterator[str]:
     said |= {element.mantissa for element in spec.types.elements if f"kept in {element.title}" in seen.text}
     if said != ({seen.fraction_bits} if seen.fraction_bits else set()):
         yield f"{seen.text} That is not {seen.fraction_bits} bits"
+
+
+def _chips(catalog: Catalog) -> Iterator[str]:
+    """Who observed a chip did so on one target, and for every floating-point sum there: whole numbers leave nothing to observe."""
+    spec = catalog.database.spec
+    targets: dict[str, str] = {}
+    for seen in (seen for instruction in spec.instructions for entry in instruction.semantics for seen in entry.observed):
+        if targets.setdefault(seen.chip, seen.target) != seen.target:
+            yield f"{seen.chip} was observed on {targets[seen.chip]} and on {seen.target}"
+    for found in catalog.all() if targets else ():
+        accepted = found.accepted_by()
+        for entry in found.semantics():
+            sums = layouts.element_type(spec, entry.sums).form == "float"
+            chips = [seen.chip for seen in entry.observed]
+            for chip, target in targets.items():
+                if target in accepted and chips.count(chip) != sums:
+                    yield f"{found.canonical}: how {chip} sums is {'' if sums else 'not '}to be observed, once"
 
 
 def _operation(found: Instruction, entry: Semantics) -> Iterator[str]:

@@ -25,6 +25,9 @@ from ptxmma.verify.mutation.assembled import Assemblers
 from ptxmma.verify.mutation.chip import Results
 from ptxmma.verify.mutation.mutants import Mutant, applied
 
+#: What a library raises that was not made for tables so wrong.
+_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
 
 class Verdict(NamedTuple):
     """What became of a mutant.
@@ -92,9 +95,15 @@ class Trial:
             stage, fact, catalog = _made(documents, mutant.number)
             if catalog is None:
                 return Verdict(stage, fact)
+            stumbled = ""
             for name, contradiction in self.checks.items():
-                if fact := _asked(contradiction, catalog):
-                    return Verdict(name, fact)
+                try:
+                    if fact := contradiction(catalog):
+                        return Verdict(name, fact)
+                except _STUMBLES as error:
+                    stumbled = stumbled or f"{name}: {type(error).__name__}: {error}"[:200]
+            if stumbled:  # nobody contradicts it, but tables so wrong answer no question
+                return Verdict("library stumbles", stumbled)
             if self._outputs is None:
                 self._outputs, self._answers = outputs.texts(self.catalog), outputs.answers(self.catalog)
             reworded = mutant.is_wording and outputs.answers(catalog) == self._answers
@@ -124,14 +133,6 @@ def _made(documents: list[Document], changed: int) -> tuple[str, str, Catalog | 
         return ("stated formulas" if stage == "layouts" and message.startswith("section ") else stage), message, None
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         return stage, f"{type(error).__name__}: {error}", None
-
-
-def _asked(contradiction: Callable[[Catalog], str], catalog: Catalog) -> str:
-    """What a check finds; tables so wrong that the library stumbles over them answer no question as they should."""
-    try:
-        return contradiction(catalog)
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"[:200]
 
 
 def _cute(path: Path, catalog: Catalog) -> Callable[[Catalog], str]:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from ptxmma.evidence import facts
-from ptxmma.evidence.peers import AtomRecord, Difference, Headers, Report, SharedRecord, Unknown, load, schema
+from ptxmma.evidence.peers import UNBOUND, AtomRecord, Difference, Headers, Report, SharedRecord, Unknown, load, schema
 from ptxmma.evidence.reports import text
 from ptxmma.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.interop import from_cute
@@ -89,6 +89,7 @@ def run(
         cutlass=Headers(package=headers.PACKAGE, version=cutlass.version, sha256=cutlass.digest(), compiler=found.compiler),
         places=counted.places,
         passes=counted.passes + agreeing,
+        shapes=counted.shapes,
         failures=len(differences),
         layouts=tuple(texts),
         descriptor_fields=found.fields,
@@ -178,13 +179,16 @@ def _records(catalog: Catalog, atoms: list[Atom], found: Probe) -> tuple[list[At
             continue
         read = found.atoms[atom.type]
         roles = {operand.name: role(instruction, operand) for operand in binding.form.operands}
+        described = {operand.name for operand in binding.form.operands if operand.kind == "descriptor"}
+        numbers = {name: read.roles[letter] for name, letter in roles.items() if letter in read.roles}
         records.append(
             AtomRecord(
                 atom=atom.name,
                 file=Path(atom.file).name,
                 instruction=instruction.canonical,
                 form=binding.form.name,
-                layouts={name: read.roles[letter] for name, letter in roles.items() if letter in read.roles},
+                layouts={name: number for name, number in numbers.items() if name not in described},
+                shapes={name: number for name, number in numbers.items() if name in described},
                 threads=read.roles["T"],
                 vector=read.vector,
                 facts=facts.operands(instruction, binding.form),
@@ -196,7 +200,7 @@ def _records(catalog: Catalog, atoms: list[Atom], found: Probe) -> tuple[list[At
 def _unbound(atom: Atom, instruction: Instruction, fault: str) -> Difference:
     operand, _, said = fault.rpartition(": ")
     return Difference(
-        peer="CuTe", subject=atom.name, operand=operand, instruction=instruction.canonical, theirs=said, ours="see the form", places=1, of=1
+        peer="CuTe", subject=atom.name, operand=operand, instruction=instruction.canonical, theirs=said, ours=UNBOUND, places=1, of=1
     )
 
 

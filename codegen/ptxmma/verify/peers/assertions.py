@@ -60,12 +60,11 @@ def _asserted(catalog: Catalog, report: Report, atom: Atom, record: AtomRecord, 
     form = next(form for form in instruction.forms if form.name == record.form)
     for name in record.layouts:
         operand = form.operand(name)
-        if operand.kind != "descriptor":
-            ours = _expected(instruction, operand, record, report)
-            if ours is not None:
-                told = f"MMA_Traits<{atom.type}>::{role(instruction, operand)}Layout, {_bits(ours)}"
-                denied = "!" if (atom.name, name) in differing else ""
-                yield f'static_assert({denied}Same<{told}>::value, "{atom.name}: {name}");'
+        ours = _expected(instruction, operand, record, report)
+        if ours is not None:
+            told = f"MMA_Traits<{atom.type}>::{role(instruction, operand)}Layout, {_bits(ours)}"
+            denied = "!" if (atom.name, name) in differing else ""
+            yield f'static_assert({denied}Same<{told}>::value, "{atom.name}: {name}");'
 
 
 def _expected(instruction: Instruction, operand: Operand, record: AtomRecord, report: Report) -> Values | None:

@@ -23,11 +23,12 @@ _BYTE = 8
 
 
 class Counted(NamedTuple):
-    """What was compared: differences, how many operands agree, and how many places were compared in all."""
+    """What was compared: differences, how many operands agree, in how many places in all, and of how many only the shape agrees."""
 
     differences: list[Difference]
     passes: int
     places: int
+    shapes: int
 
 
 def role(instruction: Instruction, operand: Operand) -> str | None:
@@ -78,7 +79,7 @@ def compare(
         comparer.fields(memory, fields)
         for operand in shared:
             comparer.shared(operand)
-    return Counted(comparer.differences, comparer.passes, comparer.places)
+    return Counted(comparer.differences, comparer.passes, comparer.places, comparer.shapes)
 
 
 def subject(operand: SharedRecord) -> str:
@@ -113,27 +114,27 @@ class _Comparer:
         self.values: dict[int, Values] = {}
         self.known: dict[Any, tuple[str, str, int, int]] = {}
         self.differences: list[Difference] = []
-        self.passes = self.places = 0
+        self.passes = self.places = self.shapes = 0
 
     def atom(self, atom: AtomRecord) -> None:
         """All operands of an atom."""
         try:
             instruction = self.instructions[atom.instruction]
             form = next(form for form in instruction.forms if form.name == atom.form)
-            operands = [(form.operand(name), number) for name, number in atom.layouts.items()]
+            operands = [(form.operand(name), number) for name, number in (atom.layouts | atom.shapes).items()]
         except (StopIteration, KeyError):
             self._note(
                 atom.atom,
                 "",
                 atom.instruction,
-                (atom.instruction, f"no such instruction, or other operands than {', '.join(atom.layouts)}", 1, 1),
+                (atom.instruction, f"no such instruction, or other operands than {', '.join(atom.layouts | atom.shapes)}", 1, 1),
             )
             return
         for operand, number in operands:
             key = (number, atom.threads, atom.vector, operand.name, *self._decisive(instruction, operand))
             if key not in self.known:
                 self.known[key] = self._operand(instruction, operand, atom, number)
-            self._note(atom.atom, operand.name, atom.instruction, self.known[key])
+            self._note(atom.atom, operand.name, atom.instruction, self.known[key], shape_only=operand.kind == "descriptor")
 
     def _decisive(self, instruction: Instruction, operand: Operand) -> tuple[object, ...]:
         """What the places of an operand depend on."""
@@ -146,7 +147,7 @@ class _Comparer:
         if layout is None:
             return f"no function: {self.texts[number]}", "a layout", 1, 1
         if operand.kind == "descriptor":
-            return _whole(instruction, operand, layout)
+            return _shape(instruction, operand, layout)
         if number not in self.values:
             self.values[number] = places.evaluated(layout)
         theirs = self.values[number]
@@ -194,11 +195,14 @@ class _Comparer:
             )
             self._note("GmmaDescriptor", name, "", said)
 
-    def _note(self, name: str, operand: str, instruction: str, said: tuple[str, str, int, int]) -> None:
+    def _note(self, name: str, operand: str, instruction: str, said: tuple[str, str, int, int], *, shape_only: bool = False) -> None:
         theirs, ours, wrong, total = said
-        self.places += total
+        if shape_only:
+            self.shapes += not wrong
+        else:
+            self.places += total
+            self.passes += not wrong
         if not wrong:
-            self.passes += 1
             return
         found = Difference(
             peer="CuTe", subject=name, operand=operand, instruction=instruction, theirs=theirs, ours=ours, places=wrong, of=total
@@ -234,13 +238,13 @@ def _place(index: int, rows: int) -> str:
     return f"({index % rows}, {index // rows})" if index >= 0 else "another product or register"
 
 
-def _whole(instruction: Instruction, operand: Operand, layout: CuteLayout) -> tuple[str, str, int, int]:
-    """The layout of an operand in shared memory: every thread has the whole matrix, column by column."""
+def _shape(instruction: Instruction, operand: Operand, layout: CuteLayout) -> tuple[str, str, int, int]:
+    """The layout of an operand in shared memory: every thread has the whole matrix, so that its shape is all it tells."""
     assert instruction.shape
     m, n, k = instruction.shape
     rows = m if operand.name.startswith("a") else n
     own = CuteLayout((THREADS[instruction.variant.instruction.scope], (rows, k)), (0, (1, rows)))
-    return ("", "", 0, rows * k) if layout == own else (str(layout), str(own), rows * k, rows * k)
+    return ("", "", 0, 1) if layout == own else (str(layout), str(own), 1, 1)
 
 
 def _readable(text: str) -> CuteLayout | None:

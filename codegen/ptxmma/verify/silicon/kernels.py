@@ -132,22 +132,26 @@ _LOADED = ("fragment", "accumulator", "metadata", "scale-data")
 
 
 def kernels(catalog: Catalog, target: str, families: Iterable[str] = ()) -> Iterator[Kernel]:
-    """Every matrix instruction of a target in every operand form with every selector; other constants in full for some N.
+    """Those of every matrix instruction of a target: see :func:`of_instruction`."""
+    chosen = set(families)
+    for instruction in catalog.all():
+        if target in instruction.accepted_by() and (not chosen or instruction.family in chosen):
+            yield from of_instruction(instruction)
+
+
+def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
+    """Every operand form with every selector, other constants in full for some N; nothing for an instruction without matrices.
 
     The other constants negate and transpose; the wrapper is the same template for all of them.
     """
-    chosen = set(families)
-    for instruction in catalog.all():
-        if instruction.shape is None or target not in instruction.accepted_by() or (chosen and instruction.family not in chosen):
-            continue
-        for form in instruction.forms:
-            choices: dict[str, Sequence[int]] = {}
-            for operand in form.operands:
-                in_full = operand.kind == "immediate" and instruction.shape[1] in N_IN_FULL
-                if operand.kind == "selector" or in_full:
-                    choices[operand.name] = operand.immediates or ()
-            for values in itertools.product(*choices.values()):
-                yield Kernel(instruction, form, dict(zip(choices, values, strict=True)))
+    for form in instruction.forms if instruction.shape else ():
+        choices: dict[str, Sequence[int]] = {}
+        for operand in form.operands:
+            in_full = operand.kind == "immediate" and instruction.shape is not None and instruction.shape[1] in N_IN_FULL
+            if operand.kind == "selector" or in_full:
+                choices[operand.name] = operand.immediates or ()
+        for values in itertools.product(*choices.values()):
+            yield Kernel(instruction, form, dict(zip(choices, values, strict=True)))
 
 
 class Chip:

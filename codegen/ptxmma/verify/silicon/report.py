@@ -62,7 +62,7 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
     Raises:
         RuntimeError: no chip, or no compiler.
     """
-    catalog, asked = Catalog(load(database)), _chip()
+    catalog, asked = Catalog(load(database)), this_chip()
     nvcc = _tool("nvcc", "a CUDA toolkit")
     _tool("cuobjdump", "a CUDA toolkit")
     target = target or _target(catalog, asked)
@@ -187,8 +187,12 @@ def _tool(name: str, of: str) -> str:
     return found
 
 
-def _chip() -> ChipRecord:
-    """Name, compute capability and driver of the first GPU."""
+def this_chip() -> ChipRecord:
+    """Name, compute capability and driver of the first GPU.
+
+    Raises:
+        RuntimeError: there is none.
+    """
     query = [_tool("nvidia-smi", "the driver of an NVIDIA GPU"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     done = subprocess.run(query, check=False, capture_output=True, text=True)
     if done.returncode:
