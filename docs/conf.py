@@ -13,13 +13,16 @@ project = "ptxmma"
 author = "the ptxmma authors"
 release = version = ptxmma.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!ptxmma\.).*"),  # names of other projects have no page here
     # not for users: signatures only
-    (r"py:.*", r"ptxmma\.(model\.(Database|MetadataLayout|ScaleLayout|Spec)|variants\.Variant|bitmap\.Run)"),
+    (
+        r"py:.*",
+        r"ptxmma\.(model\.(Database|InstructionSet|MetadataLayout|ScaleLayout|Spec)|variants\.Variant|bitmap\.Run|check\.checker\.Stream)",
+    ),
 ]
 # PTX spells with dots and quotes as they are.
 smartquotes = False

@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 from ptxmma_layouts import mma
 
+import bench_check
+import bench_commands
 import bench_registers
 import bench_sparse
 from ptxmma import paths
@@ -44,6 +46,8 @@ def main() -> None:
               "import ptxmma": "60 ms", "import and look one operand up": "200 ms"}  # fmt: skip
     for name, (walls, _) in rounds.items():
         print(f"{name:<58}{statistics.median(walls) * 1e3:>7.0f} ms  {limits.get(name, '')}")
+    bench_commands.main()
+    bench_check.main()
     _numpy()
     bench_registers.main()
     bench_sparse.main()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from ptxmma import paths
-from ptxmma.generator import pipeline
+from ptxmma.generator import pipeline, write
 from ptxmma.instructions import Catalog
 
 # How long an example takes says more of the machine than of the code.
@@ -28,6 +28,14 @@ def root() -> Path:
 def catalog() -> Catalog:
     """The checked-in spec, read through every stage."""
     return pipeline.read(paths.SPEC)
+
+
+@pytest.fixture(scope="session")
+def toy_database(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``ptxmma.json`` of the made-up family, with all that belongs beside it."""
+    out = tmp_path_factory.mktemp("toy_database")
+    write.write(pipeline.changes(pipeline.read(root / "tests" / "toy"), out, ["database"]), out)
+    return out / "generated" / "database" / "ptxmma.json"
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma.bitmap import BitMap, NotLinearError, Points, domain, linear
-from ptxmma.generator.emit.expressions import gather
+from ptxmma.expressions import gather
 from ptxmma.instructions import Catalog
 
 

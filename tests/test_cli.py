@@ -1,18 +1,37 @@
-"""The command ``ptxmma show``; ``generate`` and ``validate`` have their own tests."""
+"""``ptxmma show``, and what all verbs share: tables, terminals, completion; other verbs have their own tests.
+
+Run with `pytest -n 0 tests/test_cli.py`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from ptxmma.cli import main
-from ptxmma.instructions import Catalog
+from ptxmma import cli, description, paths
+from ptxmma.bitmap import domain
+from ptxmma.cli import VERBS, main, render
+from ptxmma.cli.render import Cell, Table
+from ptxmma.instructions import Catalog, instruction
 
 _SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+_COMMAND = shutil.which("ptxmma", path=str(Path(sys.executable).parent)) or "ptxmma"
 
 
 def _show(*arguments: str) -> str:
@@ -25,18 +44,39 @@ def _block(text: str, title: str) -> list[str]:
     return text.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines()
 
 
+# --- show -------------------------------------------------------------------------------------------------------------------
+
+
 def test_everything_about_an_instruction() -> None:
     text = _show("mma.sp.sync.aligned.row.col.m16n8k32.f32.f16.f16.f32")
-    assert text.startswith(f"{_SPARSE}\ndocumented\n")
+    assert text.startswith(f"{_SPARSE}\nMatrix multiply-accumulate of a warp with a sparse A\ndocumented (9.7.14.6.3)\n")
     assert _block(text, "syntax") == [f"  {_SPARSE} d, a, b, c, e, f"]
     operands = {line.split()[0]: " ".join(line.split()) for line in _block(text, "operands")}
     assert list(operands) == ["d", "a", "b", "c", "e", "f"]
-    assert operands["a"] == 'a fragment f16 4 x b32 "r" 8 elements'
+    assert operands["a"] == 'a fragment f16 4 x b32 "r" 8 elements of 16x16'
     assert operands["f"] == 'f selector "n" immediate 0 or 1'
+    assert _block(text, "formulas")[5:10] == [
+        "  a: mma_sp_m16n8k32_a_b16",
+        "    row = ((i & 2) << 2) | (lane >> 2)",
+        "    col = ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1)",
+        "    i = ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1)",
+        "    lane = ((row & 7) << 2) | ((col >> 1) & 3)",
+    ]
+    assert _block(text, "metadata")[1] == "  selectors 0..1: two threads of each quad: T0 and T1 for selector 0, T2 and T3 for selector 1"
     assert _block(text, "requirements") == ["  PTX ISA 7.1, sm_80 (9.7.14.6.3)"]
     accepted = _block(text, "accepted by")
     assert accepted[0].startswith("  PTX ISA 7.1: sm_80 ")
     assert any(line.startswith("  sm_88: CUDA 13.0 takes it") for line in accepted)
+    assert "  Products and sums have at least single precision. (9.7.14.6.3)" in _block(text, "semantics")
+    assert "  A thread of the warp has exited. (9.7.14.6.3)" in _block(text, "undefined where")
+    assert any(line.startswith("  .sync: a thread waits") for line in _block(text, "the same for all threads"))
+    assert any("prefer that one" in line for line in _block(text, "notes"))
+    assert any(
+        "sm_80, NVIDIA A100 (SXM4): at most 4096 operations in each SM and clock, 624 * 10^12" in line
+        for line in _block(text, "throughput")
+    )
+    assert any(line.startswith("  run on NVIDIA H200, natively (1 HMMA.SP.16832.F32)") for line in _block(text, "evidence"))
+    assert any(line.startswith("  sp-kind-dot (9.7.14.6.3). It says: ") for line in _block(text, "errata of mma.sp"))
 
 
 def test_two_forms_and_an_undocumented_instruction(catalog: Catalog) -> None:
@@ -48,6 +88,81 @@ def test_two_forms_and_an_undocumented_instruction(catalog: Catalog) -> None:
 def test_every_instruction_can_be_shown(catalog: Catalog) -> None:
     for found in {found.variant.instruction.name: found for found in catalog.all()}.values():
         assert found.canonical in _show(found.canonical)
+    assert "immediate 0..4294967295" in _show("wgmma.wait_group.sync.aligned")
+
+
+def test_json_has_what_the_library_says() -> None:
+    found = instruction(_SPARSE)
+    answer = json.loads(_show(_SPARSE, "--json"))
+    assert answer == description.describe(found)
+    assert answer["accepted_by"] == found.accepted_by()
+    assert [operand["name"] for operand in answer["operands"]] == ["d", "a", "b", "c", "e", "f"]
+    assert [operand["registers"] for operand in answer["operands"]] == [4, 4, 4, 4, 1, 0]
+    assert [entry["id"] for entry in answer["errata"]] == [erratum.id for erratum in found.errata()]
+    assert answer["undefined"][2] == {"text": "A thread of the warp has exited.", "source": "9.7.14.6.3"}
+    assert answer["evidence"]["executed"][0]["native"] is True
+    assert answer["metadata"]["selectors"] == 2
+
+
+def test_formulas_are_the_layouts(catalog: Catalog) -> None:
+    """Every expression that any instruction shows, evaluated over its whole domain."""
+    seen = set()
+    for found in catalog.all():
+        answers = description._layouts(found)
+        for answer in answers:
+            if answer["name"] in seen:
+                continue
+            seen.add(answer["name"])
+            layout = catalog.database.layout[answer["name"]]
+            if layout.kind != "fragment":
+                continue
+            points = domain(layout.map.inputs)
+            places = layout.map.evaluate(points)
+            for way, given, wanted in (("forward", points, places), ("back", places, points)):
+                assert set(answer[way]) == set(wanted)
+                for name, expression in answer[way].items():
+                    code = compile(expression, "<formula>", "eval")
+                    rows = (dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True))
+                    assert [eval(code, {}, row) for row in rows] == wanted[name], (answer["name"], name)
+    assert seen == set(catalog.database.layout)
+
+
+def test_formulas_of_metadata_and_scale_factors(catalog: Catalog) -> None:
+    """Bits, bytes and ids as the library counts them, there and back."""
+    tried = set()
+    for found in catalog.all():
+        for answer in description._layouts(found) if found.sparse or found.qualifiers.get("scale_vec") else ():
+            if answer["name"] in tried or answer["kind"] == "fragment":
+                continue
+            tried.add(answer["name"])
+            forward, back = answer["forward"], answer["back"]
+            if answer["kind"] == "metadata":
+                held = found.metadata
+                cases = [
+                    (
+                        {"row": row, "chunk": chunk, "selector": selector},
+                        dict(zip(("lane", "bit"), held.locate(row, chunk, selector), strict=False)),
+                    )
+                    for row in range(held.rows)
+                    for chunk in range(held.chunks)
+                    for selector in range(held.selectors)
+                ]
+            else:
+                scales = found.scales("a" if "_scale_a_" in answer["name"] else "b")
+                cases = [
+                    (
+                        {"row": row, "block": block, "byte_id": byte, "thread_id": thread},
+                        dict(zip(("lane", "byte"), scales.locate(row, block, byte_id=byte, thread_id=thread), strict=True)),
+                    )
+                    for row in range(scales.rows)
+                    for block in range(scales.blocks)
+                    for byte in scales.byte_ids
+                    for thread in scales.thread_ids
+                ]
+            for place, where in cases:
+                assert {name: eval(text, {}, dict(place)) for name, text in forward.items()} == where
+                assert {name: eval(text, {}, dict(where)) for name, text in back.items()} == place
+    assert len(tried) > 10
 
 
 def test_an_unknown_instruction() -> None:
@@ -56,16 +171,279 @@ def test_an_unknown_instruction() -> None:
     assert "it lacks '.sync'; closest:\n  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n" in result.output
 
 
-def test_another_database(root: Path, tmp_path: Path) -> None:
+def test_another_database(root: Path, toy_database: Path, tmp_path: Path) -> None:
     packaged = root / "generated" / "database" / "ptxmma.json"
     assert _show(_SPARSE, "--database", str(packaged)) == _show(_SPARSE)
+    toy = _show("toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy", "--database", str(toy_database))
+    assert _block(toy, "syntax") == ["  toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy d, a, b, c, knob"]
+    assert "  row = " in "\n".join(_block(toy, "formulas"))
     (tmp_path / "other.json").write_text("{}")
     result = CliRunner().invoke(main, ["show", _SPARSE, "--database", str(tmp_path / "other.json")])
     assert result.exit_code == 2
     assert "no database" in result.output
 
 
-@pytest.mark.parametrize("module", ["yaml", "jinja2", "jsonschema", "difflib", "sqlite3", "ptxmma.generator"])
-def test_showing_imports_no_generator(module: str) -> None:
-    script = f"import sys; sys.modules[{module!r}] = None; from ptxmma.cli import main; main(['show', {_SPARSE!r}])"
-    assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.startswith(_SPARSE)
+@pytest.mark.parametrize("module", ["yaml", "jinja2", "jsonschema", "difflib", "sqlite3", "numpy", "rich", "ptxmma.generator"])
+@pytest.mark.parametrize("arguments", [["show", _SPARSE], ["list", "--target", "sm_90a"]])
+def test_answering_imports_no_more_than_it_needs(arguments: list[str], module: str) -> None:
+    script = f"import sys; sys.modules[{module!r}] = None; from ptxmma.cli import main; main({arguments!r})"
+    assert "sm_90a" in subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_every_verb_has_an_example() -> None:
+    for verb in VERBS:
+        assert re.search(rf"Examples?:\n +ptxmma {verb} ", CliRunner().invoke(main, [verb, "--help"]).output), verb
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------------
+
+_TABLE = Table(("name", "n", "note"), [("a|b", 1, None), (Cell("c", "red"), 12, "two words")], title="a title")
+
+
+def _drawn(form: str, capsys: pytest.CaptureFixture[str]) -> str:
+    render.draw(_TABLE, form)
+    return capsys.readouterr().out
+
+
+def test_formats_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _drawn("grid", capsys) == "a title\nname   n  note\na|b    1\nc     12  two words\n"
+    assert list(csv.reader(io.StringIO(_drawn("csv", capsys)))) == [["name", "n", "note"], ["a|b", "1", ""], ["c", "12", "two words"]]
+    assert _drawn("markdown", capsys).splitlines() == [
+        "| name | n   | note      |",
+        "|------|-----|-----------|",
+        r"| a\|b | 1   |           |",
+        "| c    | 12  | two words |",
+    ]
+    assert _drawn("asciidoc", capsys).splitlines() == [
+        "[options=header]",
+        "|===",
+        "|name |n |note",
+        "",
+        r"|a\|b |1 |",
+        "|c |12 |two words",
+        "|===",
+    ]
+    assert json.loads(_drawn("json", capsys)) == [{"name": "a|b", "n": 1, "note": None}, {"name": "c", "n": 12, "note": "two words"}]
+
+
+# --- terminals --------------------------------------------------------------------------------------------------------------
+
+
+def _terminal(arguments: list[str], columns: int, **environment: str) -> str:
+    """What a command writes to a terminal of that width."""
+    process, ours = pty.fork()
+    if process == 0:
+        kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+        os.execve(_COMMAND, [_COMMAND, *arguments], kept | {"TERM": "xterm-256color", "COLUMNS": str(columns)} | environment)
+    out = b""
+    with contextlib.suppress(OSError):  # Linux says so when the other side is closed
+        while part := os.read(ours, 1 << 16):
+            out += part
+    os.close(ours)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+    return out.decode().replace("\r\n", "\n")
+
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_LIST = ["list", "--target", "sm_89", "--type", "e4m3", "--sparse"]
+
+
+def test_a_wide_terminal_gets_a_line_for_each_row() -> None:
+    text = _terminal(_LIST, 200)
+    assert text.splitlines()[1:] == CliRunner().invoke(main, _LIST).output.splitlines()[1:]
+
+
+def test_a_narrow_terminal_gets_all_of_it_folded() -> None:
+    """Between words, and never more than fits; every word is there, as often as in a wide table."""
+    question = ["descriptor", "decode", "0x4000004000010040", "--type", "bf16", "--major", "k"]
+    wide = CliRunner().invoke(main, question).output
+    for columns in (70, 80, 100):
+        text = _ESCAPE.sub("", _terminal(question, columns))
+        assert all(len(line) <= columns for line in text.splitlines())
+        assert Counter(text.replace("\u2500", "").split()) == Counter(wide.split())
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60])
+def test_a_terminal_too_narrow_for_a_table_gets_paragraphs(columns: int) -> None:
+    lines = _ESCAPE.sub("", _terminal(_LIST, columns)).splitlines()
+    rows = json.loads(CliRunner().invoke(main, [*_LIST, "--json"]).output)
+    assert [line for line in lines if not line.startswith(" ")] == [row.pop("instruction") for row in rows], "spellings stay whole"
+    assert all(len(line) <= columns for line in lines if line.startswith(" "))
+    told = " ".join(line.strip() for line in lines if line.startswith(" "))
+    assert told == " ".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
+
+
+def test_colour_and_no_colour() -> None:
+    plain = _terminal(["show", _SPARSE], 400, NO_COLOR="1")
+    coloured = _terminal(["show", _SPARSE], 400)
+    assert not _ESCAPE.search(plain)
+    assert _ESCAPE.search(coloured)
+    assert _ESCAPE.sub("", coloured) == plain
+    narrow = _terminal(["show", _SPARSE], 60, NO_COLOR="1")
+    prose = narrow.split("\nundefined where\n")[1].split("\n\n")[0]
+    assert all(len(line) <= 60 for line in prose.splitlines())
+    assert " ".join(prose.split()) == " ".join(plain.split("\nundefined where\n")[1].split("\n\n")[0].split())
+
+
+@pytest.mark.parametrize("arguments", [["show", _SPARSE], ["list"]])
+def test_a_pipe_gets_neither_colour_nor_folding(arguments: list[str]) -> None:
+    environment = os.environ | {"COLUMNS": "40", "FORCE_COLOR": "", "TERM": "xterm-256color"}
+    text = subprocess.run([_COMMAND, *arguments], check=True, capture_output=True, text=True, env=environment).stdout
+    assert "\x1b" not in text
+    assert text == CliRunner().invoke(main, arguments).output
+    assert max(map(len, text.splitlines())) > 100
+
+
+def test_a_closed_pipe_is_no_accident() -> None:
+    done = subprocess.run(f"{_COMMAND} list --all | head -1", shell=True, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+_QUESTIONS = [
+    ["list"],
+    ["show", _SPARSE],
+    ["layout", _SPARSE, "--operand", "a"],
+    ["trace", _SPARSE, "--row", "0", "--col", "0"],
+    ["descriptor", "decode", "0x4000004002000040"],
+    ["smem", "--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "8", "--cols", "64"],
+    ["export", "--format", "csv", "--table", "banks"],
+    ["diff", str(paths.DATABASE), str(paths.DATABASE)],
+]
+
+
+@pytest.mark.parametrize("question", _QUESTIONS, ids=lambda question: question[0])
+def test_an_output_that_is_closed_or_full(question: list[str]) -> None:
+    closed, full = (
+        subprocess.run(f"{shlex.join([_COMMAND, *question])} {where}", shell=True, capture_output=True, text=True)
+        for where in (">&-", ">/dev/full")
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")
+    assert (full.returncode, full.stderr) == (2, "Error: the answer cannot be written: No space left on device\n")
+
+
+# --- a plain installation ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", _QUESTIONS, ids=lambda question: question[0])
+def test_a_question_needs_neither_yaml_nor_arrays(question: list[str]) -> None:
+    hidden = ("yaml", "jinja2", "jsonschema", "numpy", "ml_dtypes")
+    script = f"import sys; sys.modules.update(dict.fromkeys({hidden})); from ptxmma.cli import main; main({question!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("question", [["diff", "HEAD", "HEAD"], ["diff", str(paths.SPEC), str(paths.SPEC)], ["generate"], ["validate"]])
+def test_what_needs_an_extra_says_so(question: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "yaml" or name.startswith("ptxmma.generator")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    result = CliRunner().invoke(main, question)
+    assert (result.exit_code, result.output) == (2, "Error: this needs yaml, which is not installed: pip install 'ptxmma[generate]'\n")
+
+
+def test_extras_are_those_of_the_package(root: Path) -> None:
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")  # Python 3.10 reads no TOML
+    for module, extra in cli._EXTRAS.items():
+        package = {"yaml": "PyYAML", "jinja2": "Jinja2"}.get(module, module)
+        assert re.search(rf"^{extra} = \[.*\"{package}>=", text, re.M), module
+
+
+# --- completion -------------------------------------------------------------------------------------------------------------
+
+
+class _Bash:
+    """A bash at a terminal, with our completion; Ctrl-G tells what stands on its line."""
+
+    def __init__(self) -> None:
+        self._process, self._ours = pty.fork()
+        if self._process == 0:
+            path = f"{Path(_COMMAND).parent}{os.pathsep}{os.environ['PATH']}"
+            environment = {"PATH": path, "TERM": "dumb", "HOME": "/nonexistent", "PS1": "$ "}
+            os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], environment)
+        self._ask('bind -x \'"\\C-g": printf "{{{%s}}}\\n" "$READLINE_LINE"\'; stty cols 500\n', "$ ")
+        self._ask('eval "$(_PTXMMA_COMPLETE=bash_source ptxmma)"; echo rea""dy\n', "ready\n")
+
+    def _ask(self, typed: str, answered: str) -> str:
+        os.write(self._ours, typed.encode())
+        out, end = "", time.monotonic() + 60
+        while answered not in out and time.monotonic() < end:
+            if select.select([self._ours], [], [], 0.2)[0]:
+                out += os.read(self._ours, 1 << 16).decode().replace("\r", "")
+        assert answered in out, out
+        return out
+
+    def complete(self, typed: str) -> str:
+        """What stands on the line after a tab."""
+        told = self._ask(f"{typed}\t\x07", "}}}\n")
+        os.write(self._ours, b"\x15")  # empties the line
+        return told.partition("{{{")[2].partition("}}}")[0]
+
+    def close(self) -> None:
+        os.close(self._ours)
+        os.waitpid(self._process, 0)
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="no bash")
+def test_completion_in_a_real_bash() -> None:
+    bash = _Bash()
+    ordered, scaled = "mma.sp::ordered_metadata.sync.aligned.m16n8k", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale"
+    typed_and_found = {
+        "ptxmma sho": "ptxmma show ",
+        "ptxmma show mma.sp::ord": f"ptxmma show {ordered}",
+        "ptxmma show mma.sp::": f"ptxmma show {ordered}",
+        f"ptxmma show {ordered}8": f"ptxmma show {ordered}8.row.col.f32.tf32.tf32.f32 ",
+        f"ptxmma show {scaled}": f"ptxmma show {scaled}_vec::2X.f32.e2m1.e2m1.f32.ue8m0 ",
+        "ptxmma show 'mma.sp::ord": f"ptxmma show '{ordered}",
+        "ptxmma show no.such": "ptxmma show no.such",
+        "ptxmma list --family=wgmma.s": "ptxmma list --family=wgmma.sp ",
+        "ptxmma list --target sm_90": "ptxmma list --target sm_90",
+        "ptxmma list --type e4": "ptxmma list --type e4m3 ",
+        "ptxmma list --ptx 9.": "ptxmma list --ptx 9.",
+    }
+    try:
+        for typed, found in typed_and_found.items():
+            assert bash.complete(typed) == found
+    finally:
+        bash.close()
+
+
+def _completions(shell: str, words: list[str]) -> list[str]:
+    """What a shell is told, in Click's protocol for it."""
+    environment = os.environ | {"_PTXMMA_COMPLETE": f"{shell}_complete", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    if shell == "fish":
+        environment["COMP_CWORD"] = words[-1]
+    out = subprocess.run([_COMMAND], check=True, capture_output=True, text=True, env=environment).stdout
+    return out.split()
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_in_other_shells(shell: str) -> None:
+    told = " ".join(_completions(shell, ["ptxmma", "show", "mma.sp::ord"]))
+    assert "mma.sp::ordered_metadata.sync.aligned.m16n8k8" in told
+    assert "mma.sync" not in told
+    script = subprocess.run([_COMMAND], capture_output=True, text=True, env=os.environ | {"_PTXMMA_COMPLETE": f"{shell}_source"})
+    assert script.returncode == 0
+    assert "ptxmma" in script.stdout
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", "/dev/stdin"], input=script.stdout, text=True, check=True)
+
+
+def test_completion_shows_few_words(catalog: Catalog) -> None:
+    """Each step offers what may stand up to the next dot, and every instruction can be reached."""
+    from ptxmma.cli.show import command
+
+    argument = next(parameter for parameter in command.params if parameter.name == "spelling")
+
+    def offered(begun: str) -> list[str]:
+        return [item.value for item in argument.shell_complete(command.make_context("show", [], resilient_parsing=True), begun)]
+
+    assert offered("wg") == ["wgmma.mma_async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"]
+    for found in list(catalog.all())[::97]:
+        begun, steps = "", 0
+        while begun != found.canonical:
+            words = offered(begun)
+            (begun,) = [word for word in words if f"{found.canonical}.".startswith(f"{word}.")] or [""]
+            assert begun
+            steps += 1
+            begun = begun if begun == found.canonical else f"{begun}."
+        assert steps < 16

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -14,11 +16,13 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import arithmetic, elements, layouts, shared_memory, sparse
+from ptxmma import arithmetic, elements, layouts, paths, shared_memory, sparse
 from ptxmma.arithmetic import Factors, Products
 from ptxmma.elements import Array
+from ptxmma.generator import pipeline
 from ptxmma.instructions import Instruction
 from ptxmma.model import ElementType, Spec
+from random_operands import Draw, Operands, one_of_each
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -26,101 +30,6 @@ _S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
 _WGMMA_FP8 = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
-
-
-#: How a test draws the elements of a matrix.
-Draw = Callable[[ElementType, tuple[int, ...], np.random.Generator], Array]
-
-
-def small(element: ElementType, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Small integers that every type has, so that sums are exact."""
-    numbers = random.integers(0 if not element.sign else -1, 2, shape)
-    return numbers.astype(elements.dtype(element))
-
-
-@functools.cache
-def one_of_each() -> list[Instruction]:
-    """The instructions with a shape; of those that differ in n or in the order of metadata alone, one."""
-    found: dict[object, Instruction] = {}
-    for instruction in ptxmma.instructions():
-        if instruction.shape is not None and instruction.shape[1] <= 16:
-            facts = {name: value for name, value in instruction.variant.facts.items() if name not in ("spvariant", "aligned")}
-            if instruction.variant.ranges_over_n:
-                facts |= {"n": 0, "shape": ""}
-            found.setdefault(tuple(facts.items()), instruction)
-    return list(found.values())
-
-
-class Operands:
-    """Random operands of one instruction, as registers or in an image.
-
-    ``a``, ``b`` and ``c`` are matrices of the types' dtypes, ``a`` without sparsity; ``kept`` says which of its elements are stored,
-    and ``scales`` has a scale factor for each element.
-    """
-
-    def __init__(
-        self, instruction: Instruction, random: np.random.Generator, draw: Draw = small, *, from_memory: bool = False, selector: int = 0
-    ) -> None:
-        assert instruction.shape is not None
-        m, n, k = instruction.shape
-        spec = instruction.database.spec
-        a_type, b_type = (layouts.element_type(spec, instruction.qualifiers[f"{name}type"]) for name in "ab")
-        d = instruction.operand("d")
-        addend = instruction.operand("c" if "c" in instruction.variant.instruction.operand_kinds else "d")
-        assert addend.element is not None
-        computations = (d.computations,) if d.computations > 1 else ()
-        self.a, self.b = draw(a_type, (*computations, m, k), random), draw(b_type, (*computations, k, n), random)
-        self.c = draw(addend.element, (*computations, m, n), random)
-        self.kept = np.ones(self.a.shape, bool)
-        self._exclusive = instruction.qualifiers.get("bitop") == "xor"
-        self.arguments: dict[str, Any] = {"c": addend.pack(self.c)}
-        values = self.a
-        if instruction.sparse:
-            held = instruction.metadata
-            fields = random.choice([int(field, 2) for field in held.legal], (m, held.chunks)).astype(np.uint8)
-            rows, pattern = sparse.from_fields(fields), held.granularity
-            values = self.a[:, : k * pattern.kept // pattern.chunk]
-            self.a = sparse.decompress(values, rows, pattern.name)
-            self.kept = sparse.decompress(np.ones(values.shape, np.uint8), rows, pattern.name) > 0
-            self.arguments |= {"metadata": held.pack(rows, selector), "selector": selector}
-        self._place(instruction, "a", a_type, values, from_memory)
-        self._place(instruction, "b", b_type, self.b, from_memory)
-        self.scales: dict[str, Array] = {}
-        if instruction.qualifiers.get("block_scale"):
-            self.scales = {name: self._scale(instruction, random, draw, name) for name in "ab"}
-
-    def product(self) -> Array:
-        """What small integers give exactly; of single bits under exclusive or too."""
-        a, b, c = (matrix.astype(np.float64) for matrix in (self.a, self.b, self.c))
-        if self._exclusive:
-            return np.asarray((a[..., :, :, None] != b[..., None, :, :]).sum(-2) + c)
-        if self.scales:
-            a, b = a * self.scales["a"].astype(np.float64), b * self.scales["b"].astype(np.float64)
-        return np.asarray(a @ b + c)
-
-    def _place(self, instruction: Instruction, name: str, element: ElementType, matrix: Array, from_memory: bool) -> None:
-        kinds = instruction.variant.instruction.operand_kinds
-        if f"{name}-desc" not in kinds or (name == "a" and not from_memory):
-            self.arguments[name] = instruction.operand(name).pack(matrix)
-            return
-        rows = matrix if name == "a" else matrix.T
-        layout = shared_memory.SharedLayout(element.name, "K", "none", *rows.shape, start=self.arguments.get("memory", np.zeros(0)).size)
-        held = self.arguments.get("memory", np.zeros(0, np.uint8))
-        self.arguments["memory"] = np.concatenate([held, layout.store(rows), np.zeros(-layout.size % 1024, np.uint8)])
-        self.arguments[name] = layout.descriptor().encode()
-
-    def _scale(self, instruction: Instruction, random: np.random.Generator, draw: Draw, name: str) -> Array:
-        """Random scale factors, which go into the arguments: one for each element."""
-        scales = instruction.scales(name)
-        if draw is small:
-            factors = (2.0 ** random.integers(-2, 3, scales.shape)).astype(elements.dtype(scales.element))
-        else:
-            factors = draw(scales.element, scales.shape, random)
-        byte_id, thread_id = int(random.choice(scales.byte_ids)), int(random.choice(scales.thread_ids))
-        self.arguments |= {f"byte_id_{name}": byte_id, f"thread_id_{name}": thread_id}
-        self.arguments[f"scale_{name}_data"] = scales.pack(factors, byte_id, thread_id)
-        axis = -1 if name == "a" else -2
-        return np.repeat(factors, getattr(self, name).shape[axis] // scales.blocks, axis=axis)
 
 
 def held(instruction: Instruction, registers: Array) -> Array:
@@ -660,6 +569,24 @@ def test_constants_and_majorness_of_wgmma() -> None:
     both: dict[str, Any] = {"imm_scale_a": -1, "imm_scale_b": -1, "imm_trans_a": 1, "imm_trans_b": 1}
     again = ptxmma.emulate(ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), memory=memory, **both)
     assert (again.matrix == a.astype(np.float64) @ b.astype(np.float64) + c).all()
+
+
+def test_a_constant_that_is_left_out_is_what_wrappers_assume(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence")))
+    file = spec / "instructions" / "wgmma.yaml"
+    text = file.read_text(encoding="utf-8")
+    negated = text.replace("values: [-1, 1], default: 1", "values: [-1, 1], default: -1", 1)  # of imm-scale-a
+    assert negated != text
+    file.write_text(negated, encoding="utf-8")
+    ours, theirs = ptxmma.instruction(_WGMMA), pipeline.read(spec).find(_WGMMA)
+    random = np.random.default_rng(0)
+    a = ours.operand("a").pack(random.integers(-4, 5, (64, 16)).astype(elements.dtype(layouts.element_type(ours.database.spec, "bf16"))))
+    b = shared_memory.SharedLayout("bf16", "K", "32B", 16, 16)
+    given: dict[str, Any] = {"memory": b.store(random.integers(-4, 5, (16, 16)).astype(np.float32).astype(ml_dtypes.bfloat16))}
+    expected = ptxmma.emulate(ours, a, b.descriptor(), **given).matrix
+    assert expected.any()
+    assert (ptxmma.emulate(theirs, a, b.descriptor(), **given).matrix == -expected).all()
+    assert (ptxmma.emulate(theirs, a, b.descriptor(), imm_scale_a=1, **given).matrix == expected).all()
 
 
 # --- batches and bad operands -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The README's Python example says what the library says."""
+"""The README's examples say what the library and the command say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
+from shown_sessions import is_shown, printed, sessions
 
 _ANSWER = re.compile(r"^(?P<code>[^#]+?)\s+# (?P<answer>.+)$")
 
@@ -40,3 +41,10 @@ def test_the_refusal_reads_as_shown(root: Path) -> None:
     with pytest.raises(ptxmma.UnknownInstruction) as caught:
         ptxmma.instruction(spelling[1])
     assert f"ptxmma.instructions.UnknownInstruction: {caught.value}" in text
+
+
+def test_the_commands_print_what_is_shown(root: Path, tmp_path: Path) -> None:
+    found = list(sessions((root / "README.md").read_text(encoding="utf-8")))
+    assert [command.split()[1] for command, _ in found] == ["list", "layout", "smem"]
+    for command, shown in found:
+        assert is_shown(printed(command, tmp_path), shown), command

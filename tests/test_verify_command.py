@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.cli import main
+from ptxmma.verify import commands
 
 
 def _refused(*arguments: str, code: int = 2) -> str:
@@ -63,3 +64,30 @@ def test_a_driver_without_a_chip(said: str, tmp_path: Path, monkeypatch: pytest.
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert f"there is no GPU here: nvidia-smi says {said or 'nothing'}" in _refused("--silicon", code=1)
+
+
+@pytest.fixture
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A chip that is not the one of the evidence, as its driver tells."""
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'NVIDIA B200, 10.0, 600.1'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return "NVIDIA B200"
+
+
+def test_the_report_of_another_chip_is_not_replaced(gpu: str, tmp_path: Path) -> None:
+    report = tmp_path / "silicon.json"
+    report.write_bytes((paths.SPEC / "evidence" / "silicon.json").read_bytes())
+    before = report.read_bytes()
+    said = " ".join(_refused("--silicon", "--report", str(report)).split())
+    assert f"is the report of another chip, NVIDIA H200, and this is {gpu}: write it elsewhere" in said
+    assert report.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_what_is_no_report_may_be_replaced(gpu: str, tmp_path: Path, text: str) -> None:
+    (tmp_path / "silicon.json").write_text(text)
+    commands._check_chip(tmp_path / "silicon.json", gpu)
+    commands._check_chip(tmp_path / "none.json", gpu)
+    commands._check_chip(None, gpu)

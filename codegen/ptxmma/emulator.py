@@ -161,8 +161,10 @@ class _Machine:
             raise ValueError(f"{name} = {value} is not allowed for {self.instruction.canonical}; allowed: {allowed}")
         return found
 
-    def constant(self, name: str, usual: int = 0) -> int:
-        """A constant as given, or what it usually is; that too where the form does not have it."""
+    def constant(self, name: str, absent: int = 0) -> int:
+        """A constant as given, or else its default, the same as a wrapper's; ``absent`` where there is neither."""
+        operand = self._names.get(name)
+        usual = absent if operand is None or operand.default is None else operand.default
         return self._constants.get(name, usual)
 
     def check_present(self, name: str, value: Any, wanted: bool) -> None:

@@ -6,17 +6,17 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from ptxmma import layouts, operands, requirements
 from ptxmma.metadata import Metadata
-from ptxmma.model import Database, Erratum, Observation, Requirement, Semantics, Statement, matches
+from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, matches
 from ptxmma.operands import Operand
 from ptxmma.scales import Scales
-from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values
+from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values, shape_token
 
 if TYPE_CHECKING:
     from ptxmma.evidence.summary import Evidence
@@ -91,13 +91,17 @@ class Instruction:
         self.database = database
         self.variant = variant
         self.canonical = variant.canonical
-        self.identifier = variant.identifier
         self.family = variant.instruction.family
         self.documented = variant.form.documented
         self.sparse = variant.instruction.sparse
 
     def __repr__(self) -> str:
         return f"<ptxmma.Instruction {self.canonical}>"
+
+    @property
+    def identifier(self) -> str:
+        """Its name in generated code: ``mma_sp_m16n8k32_f32_f16_f16_f32``."""
+        return self.variant.identifier
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
@@ -240,14 +244,14 @@ class Catalog:
             entry = next(entry for entry in self.database.spec.instructions if entry.name == name)
             made = [Instruction(self.database, variant) for variant in expand(entry)]
             self._instructions[name] = made
-            self._spellings[name] = Spellings(entry, (instruction.variant for instruction in made))
             self._made |= {instruction.canonical: instruction for instruction in made}
         return self._instructions[name]
 
-    def all(self) -> Iterator[Instruction]:
-        """Every instruction, in the order of the spec."""
+    def all(self, among: Callable[[InstructionSet], bool] = lambda _: True) -> Iterator[Instruction]:
+        """Every instruction, in the order of the spec; of the sets for which ``among`` holds, the others need not be made."""
         for entry in self.database.spec.instructions:
-            yield from self.of(entry.name)
+            if among(entry):
+                yield from self.of(entry.name)
 
     def find(self, spelling: str) -> Instruction:
         """The instruction that any accepted spelling means; raises :class:`UnknownInstruction`."""
@@ -256,11 +260,15 @@ class Catalog:
         text = spelling.strip()
         for entry in self.database.spec.instructions:
             if set(_fixed_tokens(entry.syntax)) <= set(text.split(".")):
-                self.of(entry.name)
-                variant = self._spellings[entry.name].find(text)
+                variant = self._spellings_of(entry).find(text)
                 if variant is not None:
                     return self._made[variant.canonical]
         raise self._unknown(text)
+
+    def _spellings_of(self, entry: InstructionSet) -> Spellings:
+        if entry.name not in self._spellings:
+            self._spellings[entry.name] = Spellings(entry, (instruction.variant for instruction in self.of(entry.name)))
+        return self._spellings[entry.name]
 
     def _unknown(self, spelling: str) -> UnknownInstruction:
         import difflib  # only when there is something to explain
@@ -404,16 +412,19 @@ def instructions(
     target: str | None = None,
     ptx: str | None = None,
     atype: str | None = None,
+    element: str | None = None,
+    shape: str | None = None,
     sparse: bool | None = None,
     database: DatabaseLike = None,
 ) -> Iterator[Instruction]:
     """The instructions for which every given filter holds, as an iterator; the filters are checked at once.
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an
-    earlier one.  ``family`` is one of ``mma``, ``mma.sp``, ``wgmma``, ``wgmma.sp``.
+    earlier one.  ``family`` is one of ``mma``, ``mma.sp``, ``wgmma``, ``wgmma.sp``.  ``atype`` is the type of A, ``element`` that of
+    any operand.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
 
     Raises:
-        ValueError: a family, target or type that the database does not have.
+        ValueError: a family, target, version, type or shape that the database does not have; it names the closest.
     """
     held = catalog(database)
     spec = held.database.spec
@@ -421,18 +432,36 @@ def instructions(
     _known("target", target, (entry.name for entry in spec.targets))
     _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
     _known("atype", atype, (entry.name for entry in spec.types.elements))
-    return _passing(held, family, target, ptx, atype, sparse)
+    _known("element type", element, (entry.name for entry in spec.types.elements))
+    if shape is not None:
+        _known("shape", shape, (text for found in held.all() for text in _shapes(found)))
+    return _passing(held, family, target, ptx, atype, element, shape, sparse)
+
+
+def _shapes(found: Instruction) -> tuple[str, ...]:
+    """The texts that name an instruction's shape, the one for every N last."""
+    if found.shape is None:
+        return ()
+    m, n, k = found.shape
+    return shape_token(m, n, k), shape_token(m, "N", k)
 
 
 def _passing(
-    held: Catalog, family: str | None, target: str | None, ptx: str | None, atype: str | None, sparse: bool | None
+    held: Catalog,
+    family: str | None,
+    target: str | None,
+    ptx: str | None,
+    atype: str | None,
+    element: str | None,
+    shape: str | None,
+    sparse: bool | None,
 ) -> Iterator[Instruction]:
-    for found in held.all():
-        if family is not None and found.family != family:
-            continue
-        if sparse is not None and found.sparse != sparse:
-            continue
+    for found in held.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
         if atype is not None and found.variant.facts.get("atype") != atype:
+            continue
+        if element is not None and element not in found.qualifiers.values():
+            continue
+        if shape is not None and shape not in _shapes(found):
             continue
         if target is not None or ptx is not None:
             accepted = found.accepted_by()
@@ -442,8 +471,13 @@ def _passing(
         yield found
 
 
-def _known(what: str, value: str | None, allowed: Iterator[str]) -> None:
-    if value is not None:
-        names = list(dict.fromkeys(allowed))
-        if value not in names:
-            raise ValueError(f"unknown {what} {value!r}; known: {', '.join(names)}")
+def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:
+    if value is None:
+        return
+    names = list(dict.fromkeys(allowed))
+    if value in names:
+        return
+    import difflib  # only when there is something to explain
+
+    close = difflib.get_close_matches(value, names, 3)
+    raise ValueError(f"unknown {what} {value!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(names)}"))

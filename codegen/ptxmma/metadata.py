@@ -55,6 +55,43 @@ class Metadata:
         place = self.layout.map.apply({name: in_range(name, value, limit) for name, value, limit in limits})
         return place["lane"], place["field"] * self.width, self.width
 
+    def index(self, row: int, col: int, selector: int = 0) -> tuple[int, int, int]:
+        """``(lane, lowest bit, width)`` of the index that says from which column element ``row``, ``col`` of the packed A comes.
+
+        Raises:
+            TypeError: something that is no integer.
+            ValueError: out of range.
+        """
+        pattern = self.granularity
+        col = in_range("col", integer("col", col), self.chunks * pattern.kept)
+        lane, low, _ = self.locate(integer("row", row), col // pattern.kept, integer("selector", selector))
+        return lane, low + pattern.index_bits * self._index(col), pattern.index_bits
+
+    def columns(self, col: int) -> dict[int, tuple[str, ...]]:
+        """The columns of the full matrix from which column ``col`` of the packed A may come, each with the fields that say so.
+
+        >>> import ptxmma
+        >>> sparse = ptxmma.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> sparse.metadata.columns(3)
+        {5: ('0b0100',), 6: ('0b1000', '0b1001'), 7: ('0b1100', '0b1101', '0b1110')}
+
+        Raises:
+            TypeError: no integer.
+            ValueError: out of range.
+        """
+        pattern = self.granularity
+        chunk, place = divmod(in_range("col", integer("col", col), self.chunks * pattern.kept), pattern.kept)
+        found: dict[int, list[str]] = {}
+        for field in self.legal:
+            unit = pattern.kept_units(field)[place // pattern.unit]
+            found.setdefault(chunk * pattern.chunk + unit * pattern.unit + place % pattern.unit, []).append(field)
+        return {column: tuple(found[column]) for column in sorted(found)}
+
+    def _index(self, col: int) -> int:
+        """Which index of its field an element of the packed A has; one index in a field describes the whole chunk."""
+        pattern = self.granularity
+        return col % pattern.kept // pattern.unit % pattern.indices
+
     def fields(self, lane: int, selector: int = 0) -> list[tuple[int, int, int]]:
         """The ``(row, chunk, lowest bit)`` of every field in the register of ``lane``; empty where that lane is ignored.
 

@@ -19,14 +19,16 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma import elements, formula, layouts
+from ptxmma import elements, layouts
+from ptxmma.canonical import Geometry, aligned, canonical, element_of, extent, memory_of
+from ptxmma.descriptors import Descriptor as Descriptor  # these belong to what this module offers
+from ptxmma.descriptors import base_offset as base_offset
 from ptxmma.elements import Array
-from ptxmma.instructions import DatabaseLike, catalog
-from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Spec, Swizzle, matches
+from ptxmma.instructions import DatabaseLike
+from ptxmma.model import ElementType
 from ptxmma.operands import in_range, integer
 from ptxmma.shapes import cropped, not_empty, whole
 
@@ -34,175 +36,9 @@ _Places = npt.NDArray[np.int64]
 
 #: Bytes that one access of a thread covers: ``ld`` and ``st`` of 8 to 64 bits, ``.v2`` and ``.v4``.
 _WIDTHS = (1, 2, 4, 8, 16)
-_DESCRIPTOR_BITS = 64
 
 
-# --- what the spec says -----------------------------------------------------------------------------------------------------
-
-
-class _Canonical(NamedTuple):
-    """A canonical layout with one of its swizzle modes."""
-
-    memory: SharedMemory
-    mode: Swizzle
-    layout: CanonicalLayout
-
-    def offset(self, x: Any, k: Any, bits: int, lbo: int, sbo: int) -> Any:
-        """Bytes from the start to element (x, k), before the swizzle."""
-        known = {"x": x, "k": k, "bits": bits, "lbo": lbo, "sbo": sbo, "span": self.mode.bytes}
-        return formula.evaluate(formula.parse(self.layout.offset), known)
-
-    def swizzled(self, address: Any, base_offset: int) -> Any:
-        """Where the byte at an address really lies."""
-        known = {"address": address, "base_offset": base_offset, "span": self.mode.bytes}
-        return formula.evaluate(formula.parse(self.memory.swizzle_formula), known)
-
-    @property
-    def lines(self) -> int:
-        """Lines of ``span`` bytes in an atom: rows for K-major, columns of depth for MN-major."""
-        return self.mode.atom_k[0] if self.layout.majorness == "K" else self.mode.atom_mn[1]
-
-
-def _spec(database: DatabaseLike) -> Spec:
-    return catalog(database).database.spec
-
-
-def _memory(database: DatabaseLike) -> SharedMemory:
-    found = _spec(database).shared_memory
-    if found is None:
-        raise ValueError("the database says nothing of shared memory")
-    return found
-
-
-def _mode(memory: SharedMemory, name: str) -> Swizzle:
-    for mode in memory.swizzles:
-        if mode.name == name:
-            return mode
-    raise ValueError(f"unknown swizzle {name!r}; known: {', '.join(mode.name for mode in memory.swizzles)}")
-
-
-def _canonical(memory: SharedMemory, majorness: str, swizzle: str) -> _Canonical:
-    mode = _mode(memory, swizzle)
-    for layout in memory.layouts:
-        if layout.majorness == majorness and swizzle in layout.swizzles:
-            return _Canonical(memory, mode, layout)
-    known = dict.fromkeys(layout.majorness for layout in memory.layouts if swizzle in layout.swizzles)
-    raise ValueError(f"unknown majorness {majorness!r}; known for swizzle {swizzle!r}: {', '.join(known)}")
-
-
-def _element(given: ElementType | str, majorness: str, database: DatabaseLike) -> ElementType:
-    """An element type that can be read with that majorness."""
-    spec, memory = _spec(database), _memory(database)
-    entries = [entry for entry in memory.majorness if entry.majorness == majorness]
-    readable = {each.name: each for each in spec.types.elements if any(matches(entry.of, {"atype": each.name}) for entry in entries)}
-    name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
-    if name in readable:
-        return readable[name]
-    if not any(matches(entry.of, {"atype": name}) for entry in memory.majorness) and any(each.name == name for each in spec.types.elements):
-        described = [entry.family for entry in spec.instructions if any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())]
-        raise ValueError(f"{' and '.join(dict.fromkeys(described))} have no {name}; they read {majorness}-major: {', '.join(readable)}")
-    if any(each.name == name for each in spec.types.elements):
-        raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(readable)} can")
-    raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(readable)}")
-
-
-def _field(memory: SharedMemory, name: str) -> DescriptorField:
-    return next(field for field in memory.descriptor if field.name == name)
-
-
-def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> int:
-    """The base offset of a descriptor whose swizzle pattern starts at an address; 0 where that is a multiple of the pattern's size.
-
-    It is for matrices that were swizzled relative to their own start.  TMA swizzles by absolute addresses, for which it is 0.
-    Source: PTX ISA 9.7.15.5.1.2.2.
-
-    Raises:
-        TypeError: a start that is no integer.
-        ValueError: no such swizzle, or a start that is negative or not aligned.
-    """
-    memory = _memory(database)
-    known = {"start": _aligned("start", start, memory.alignment), "pattern": _mode(memory, swizzle).pattern}
-    found: Any = formula.evaluate(formula.parse(memory.base_offset), known)
-    return int(found)
-
-
-def _aligned(name: str, value: Any, multiple: int) -> int:
-    address = integer(name, value)
-    if address < 0 or address % multiple:
-        raise ValueError(f"{name} = {address} must be a multiple of {multiple} bytes, 0 or more")
-    return address
-
-
-# --- descriptors ------------------------------------------------------------------------------------------------------------
-
-
-class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
-    """A matrix descriptor: where and how a matrix operand lies in shared memory (PTX ISA 9.7.15.5.1.2.2).
-
-    Attributes:
-        start_address: shared address of the first element, before the swizzle; in bytes.
-        leading_byte_offset: leading dimension byte offset (LBO).
-        stride_byte_offset: stride dimension byte offset (SBO).
-        base_offset: what the swizzle subtracts; see :func:`base_offset`.
-        swizzle: name of the swizzle mode.
-    """
-
-    start_address: int
-    leading_byte_offset: int
-    stride_byte_offset: int
-    base_offset: int = 0
-    swizzle: str = "none"
-
-    def encode(self, *, database: DatabaseLike = None) -> int:
-        """The 64 bits that the instruction takes.
-
-        Raises:
-            TypeError: a field that is no integer.
-            ValueError: a field whose value has no encoding.
-        """
-        memory = _memory(database)
-        return sum(_stored(field, self._value(field, memory)) << field.low for field in memory.descriptor)
-
-    def _value(self, field: DescriptorField, memory: SharedMemory) -> int:
-        value = getattr(self, field.name)
-        return _mode(memory, value).encoding if field.name == "swizzle" else integer(field.name, value)
-
-    @classmethod
-    def decode(cls, descriptor: int, *, database: DatabaseLike = None) -> Descriptor:
-        """The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
-
-        Raises:
-            TypeError: no integer.
-            ValueError: no 64-bit number, or a swizzle mode that does not exist.
-        """
-        bits = integer("descriptor", descriptor)
-        if not 0 <= bits < 1 << _DESCRIPTOR_BITS:
-            raise ValueError(f"descriptor = {bits:#x} is no {_DESCRIPTOR_BITS}-bit number")
-        memory = _memory(database)
-        fields: dict[str, Any] = {entry.name: (bits >> entry.low & (1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
-        modes = {mode.encoding: mode.name for mode in memory.swizzles}
-        if fields["swizzle"] not in modes:
-            raise ValueError(
-                f"descriptor {bits:#x} has swizzle mode {fields['swizzle']}; the modes are {', '.join(map(str, sorted(modes)))}"
-            )
-        fields["swizzle"] = modes[fields["swizzle"]]
-        return cls(**fields)
-
-
-def _stored(field: DescriptorField, value: int) -> int:
-    """What a field holds for a value."""
-    step, most = 1 << field.shift, (1 << field.width) - 1 << field.shift
-    if value % step or not 0 <= value <= most:
-        allowed = f"multiples of {step} from 0 to {most}" if step > 1 else f"0..{most}"
-        raise ValueError(f"{field.name} = {value} has no encoding in a descriptor; allowed: {allowed}")
-    return value >> field.shift
-
-
-def _extent(name: str, value: Any) -> int:
-    extent = integer(name, value)
-    if extent < 1:
-        raise ValueError(f"{name} = {extent}: an extent is at least 1")
-    return extent
+# --- reading through a descriptor -------------------------------------------------------------------------------------------
 
 
 def read_operand(
@@ -235,12 +71,12 @@ def read_operand(
     """
     if not isinstance(descriptor, Descriptor):
         descriptor = Descriptor.decode(descriptor, database=database)
-    facts = _memory(database)
-    _canonical(facts, majorness, descriptor.swizzle)
-    kind = _element(element, majorness, database)
+    facts = memory_of(database)
+    canonical(facts, majorness, descriptor.swizzle)
+    kind = element_of(element, majorness, database)
     held = _bytes(memory, "memory")
     addresses = operand_addresses(descriptor, x, k, kind, majorness, database=database)
-    start = _aligned("memory_start", memory_start, facts.alignment)
+    start = aligned("memory_start", memory_start, facts.alignment)
     size, width = held.shape[-1], elements.bits_dtype(kind).itemsize
     outside = (addresses < start) | (addresses > start + size - width)
     if outside.any():
@@ -267,10 +103,10 @@ def operand_addresses(
         ValueError: a field without an encoding, or an unknown majorness.
     """
     descriptor.encode(database=database)
-    canonical = _canonical(_memory(database), majorness, descriptor.swizzle)
-    rows, depth = np.arange(_extent("x", x))[:, np.newaxis], np.arange(_extent("k", k))
-    offsets = canonical.offset(rows, depth, element.bits, descriptor.leading_byte_offset, descriptor.stride_byte_offset)
-    addresses: _Places = canonical.swizzled(descriptor.start_address + offsets, descriptor.base_offset)
+    layout = canonical(memory_of(database), majorness, descriptor.swizzle)
+    rows, depth = np.arange(extent("x", x))[:, np.newaxis], np.arange(extent("k", k))
+    offsets = layout.offset(rows, depth, element.bits, descriptor.leading_byte_offset, descriptor.stride_byte_offset)
+    addresses: _Places = layout.swizzled(descriptor.start_address + offsets, descriptor.base_offset)
     return addresses
 
 
@@ -301,7 +137,7 @@ class TensorMapBox(NamedTuple):
     boxes: int  # boxes of which the image consists
 
 
-class SharedLayout:
+class SharedLayout(Geometry):
     """A whole matrix as one image in shared memory, in a canonical layout; it cannot be changed.
 
     The dimension that the majorness names is contiguous; it is cut into panels of ``span`` bytes, the swizzle's width.  Inside a panel
@@ -346,22 +182,7 @@ class SharedLayout:
                 lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
                 offset that a descriptor cannot hold.
         """
-        memory = _memory(database)
-        self._canonical = _canonical(memory, majorness, swizzle)
-        self._database = database
-        self.element = _element(element, majorness, database)
-        self.majorness, self.swizzle = majorness, swizzle
-        self.x, self.k = _extent("x", x), _extent("k", k)
-        span = self._canonical.mode.bytes
-        self.panel = span * 8 // self.element.bits
-        self.start = _aligned("start", start, span)
-        self._check_extents()
-        self.lbo, self.sbo = self._strides(lbo, sbo)
-        self.base_offset = integer("base_offset", base_offset)
-        _stored(_field(memory, "base_offset"), self.base_offset)
-        # The swizzle moves bytes only within aligned spans.
-        self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
-        self._check_reach()
+        super().__init__(element, majorness, swizzle, x, k, lbo=lbo, sbo=sbo, start=start, base_offset=base_offset, database=database)
         self._units = self._places()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -378,80 +199,17 @@ class SharedLayout:
             f"at {self.start}, lbo {self.lbo}, sbo {self.sbo}>"
         )
 
-    @property
-    def _ordered(self) -> tuple[int, int]:
-        """The extents of the contiguous dimension and of the other."""
-        return (self.k, self.x) if self.majorness == "K" else (self.x, self.k)
-
-    @property
-    def _names(self) -> tuple[str, str]:
-        """The names of the contiguous dimension and of the other."""
-        return ("k", "x") if self.majorness == "K" else ("x", "k")
-
-    def _place(self, contiguous: Any, other: Any) -> tuple[Any, Any]:
-        """A position by dimensions in memory as (x, k)."""
-        return (other, contiguous) if self.majorness == "K" else (contiguous, other)
-
-    def _offset(self, x: Any, k: Any) -> Any:
-        return self._canonical.offset(x, k, self.element.bits, self.lbo, self.sbo)
-
-    # --- construction -------------------------------------------------------------------------------------------------------
-
-    def _check_extents(self) -> None:
-        span, lines = self._canonical.mode.bytes, self._canonical.lines
-        (inner, outer), (inner_name, outer_name) = self._ordered, self._names
-        if inner % self.panel:
-            fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.element.bits % (mode.bytes * 8) == 0]
-            hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
-            raise ValueError(
-                f"{inner_name} = {inner} must be a multiple of {self.panel}, as {-(-inner // self.panel) * self.panel} is: "
-                f"swizzle {self.swizzle} has panels of {span} bytes{hint}; store_tiles(pad=True) pads matrices of other sizes"
-            )
-        if outer % lines:
-            raise ValueError(
-                f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom, as {-(-outer // lines) * lines} is; "
-                f"store_tiles(pad=True) pads matrices of other sizes"
-            )
-
-    def _check_reach(self) -> None:
-        field = _field(self._canonical.memory, "start_address")
-        reach = 1 << field.width + field.shift
-        if self.start + self.size > reach:
-            raise ValueError(
-                f"the image of {self.x} x {self.k} would reach from {self.start} to {self.start + self.size}; descriptors reach the "
-                f"addresses below {reach}: take smaller tiles"
-            )
-
-    def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
-        """LBO and SBO: those that are given, dense ones for the others."""
-        lines = self._canonical.lines
-        # The stride that counts at the first element of the second panel leads from panel to panel.
-        second = self._place(self.panel, 0)
-        leads = self._canonical.offset(*second, self.element.bits, 1, 0) > self._canonical.offset(*second, self.element.bits, 0, 0)
-        panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
-        strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
-        for name, value in strides.items():
-            _stored(_field(self._canonical.memory, {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}[name]), value)
-        group = strides.setdefault(groups, lines * self._canonical.mode.bytes)
-        strides.setdefault(panels, self._ordered[1] // lines * group)
-        return strides["lbo"], strides["sbo"]
-
     def _places(self) -> _Places:
         """Where each 16 bytes of each line lie in the image, counted in 16 bytes: (lines, 16 bytes of a line)."""
         alignment = self._canonical.memory.alignment
         inner, outer = self._ordered
-        step = alignment * 8 // self.element.bits
-        first = self._place(np.arange(0, inner, step), np.arange(outer)[:, np.newaxis])
+        first = self._place(np.arange(0, inner, self.per_unit), np.arange(outer)[:, np.newaxis])
         addresses = self._canonical.swizzled(self.start + self._offset(*first), self.base_offset)
         places: _Places = (addresses - self.start) // alignment
         order = np.argsort(places, axis=None, kind="stable")
         shared = np.flatnonzero(np.diff(places.ravel()[order]) == 0)
         if len(shared):
-            one, other = (self._place(at % (inner // step) * step, at // (inner // step)) for at in map(int, order[shared[0] :][:2]))
-            raise ValueError(
-                f"lbo = {self.lbo}, sbo = {self.sbo}: elements {one} and {other} would lie at one address; "
-                f"without lbo and sbo the layout is dense"
-            )
+            raise self._overlap(*map(int, order[shared[0] :][:2]))
         return places
 
     # --- elements -----------------------------------------------------------------------------------------------------------
@@ -465,8 +223,7 @@ class SharedLayout:
             TypeError: something that is neither an integer nor an array.
             ValueError: outside the matrix, or an array of other things than integers.
         """
-        x, k = _positions("x", x, self.x), _positions("k", k, self.k)
-        return self._canonical.swizzled(self.start + self._offset(x, k), self.base_offset)
+        return super().address(_positions("x", x, self.x), _positions("k", k, self.k))
 
     def store(self, matrix: Any) -> Any:
         """The image, ``uint8`` (..., size), of a matrix (..., x, k) of the type's dtype or its raw bits; bytes of padding are 0.
@@ -568,8 +325,8 @@ class SharedLayout:
             ValueError: a sub-tile outside the matrix, one without a descriptor, or a field that has no encoding.
         """
         x, k = in_range("x", integer("x", x), self.x), in_range("k", integer("k", k), self.k)
-        rows = _extent("x_extent", self.x - x if x_extent is None else x_extent)
-        depth = _extent("k_extent", self.k - k if k_extent is None else k_extent)
+        rows = extent("x_extent", self.x - x if x_extent is None else x_extent)
+        depth = extent("k_extent", self.k - k if k_extent is None else k_extent)
         if x + rows > self.x or k + depth > self.k:
             raise ValueError(f"the sub-tile of {rows} x {depth} at ({x}, {k}) does not lie in the matrix of {self.x} x {self.k}")
         first = self._offset(x, k)
@@ -599,7 +356,7 @@ class SharedLayout:
             TypeError: a position or an extent that is no integer.
             ValueError: a depth that is not a multiple of ``k_extent``, or what :meth:`descriptor` raises.
         """
-        if self.k % _extent("k_extent", k_extent):
+        if self.k % extent("k_extent", k_extent):
             raise ValueError(f"k = {self.k} is not a multiple of k_extent = {k_extent}")
         return [self.descriptor(x, k, x_extent, k_extent) for k in range(0, self.k, k_extent)]
 
@@ -669,7 +426,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
     >>> bank_conflicts(np.arange(32) * 128).wavefronts, bank_conflicts(np.arange(32) * 16, width=16).wavefronts
     (32, 4)
     """
-    banks, lanes = _memory(database).banks, layouts.THREADS["warp"]
+    banks, lanes = memory_of(database).banks, layouts.THREADS["warp"]
     if integer("width", width) not in _WIDTHS:
         raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, _WIDTHS))} bytes")
     held = elements.as_array(addresses, "addresses")

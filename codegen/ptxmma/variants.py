@@ -41,10 +41,14 @@ class Variant:
             facts |= {"m": shape.m, "n": n, "k": shape.k, SHAPE: shape_token(shape.m, n, shape.k)}
         self.facts: Facts = facts
         self.canonical = _spell(instruction.syntax, facts)
-        self.identifier = _identify(instruction, facts)
 
     def __repr__(self) -> str:
         return f"Variant({self.canonical!r})"
+
+    @functools.cached_property
+    def identifier(self) -> str:
+        """Its name in generated code, before it is recased."""
+        return _identify(self.instruction, self.facts)
 
     @functools.cached_property
     def ranges_over_n(self) -> bool:

@@ -577,6 +577,22 @@ CREATE TABLE proxy_accesses (
   source TEXT NOT NULL
 );
 
+-- Throughput ----------------------------------------------------------------------------------------------------------------
+
+-- Published peaks of a chip's tensor cores, a multiplication and an addition counted as two operations.
+CREATE TABLE throughput (
+  chip TEXT NOT NULL,
+  target TEXT NOT NULL REFERENCES targets(name),
+  sms INTEGER NOT NULL,
+  clock INTEGER NOT NULL,         -- MHz
+  condition TEXT,                 -- the instructions that it is for
+  dense INTEGER NOT NULL,         -- operations in each SM and clock
+  sparse INTEGER,                 -- with a sparse A, its zeros counted; NULL: not published
+  published_dense TEXT NOT NULL,  -- of the whole chip, in 10**12 a second
+  published_sparse TEXT,
+  source TEXT NOT NULL
+);
+
 -- Views ---------------------------------------------------------------------------------------------------------------------
 
 -- Each variant and each target that accepts it by the newest assembler, with the first PTX ISA version that does.
@@ -33561,6 +33577,37 @@ INSERT INTO proxy_accesses VALUES
 ('shared memory operands of wgmma.mma_async','async','9.7.15.4'),
 ('ordinary loads and stores','generic','9.7.15.4');
 
+INSERT INTO throughput VALUES
+('NVIDIA A100 (SXM4)','sm_80',108,1410,'[{"atype":["f16","bf16"]}]',2048,4096,'312','624','NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA A100 (SXM4)','sm_80',108,1410,'[{"atype":["tf32"]}]',1024,2048,'156','312','NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA A100 (SXM4)','sm_80',108,1410,'[{"atype":["f64"]}]',128,NULL,'19.5',NULL,'NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA A100 (SXM4)','sm_80',108,1410,'[{"atype":["s8","u8"]}]',4096,8192,'624','1248','NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA A100 (SXM4)','sm_80',108,1410,'[{"atype":["s4","u4"]}]',8192,16384,'1248','2496','NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),
+('GeForce RTX 3090','sm_86',82,1695,'[{"atype":["f16"],"dtype":["f16"]}]',1024,2048,'142','284','NVIDIA Ampere GA102 GPU Architecture, whitepaper'),
+('GeForce RTX 3090','sm_86',82,1695,'[{"atype":["f16","bf16"],"dtype":["f32"]}]',512,1024,'71','142','NVIDIA Ampere GA102 GPU Architecture, whitepaper'),
+('GeForce RTX 3090','sm_86',82,1695,'[{"atype":["tf32"]}]',256,512,'35.6','71','NVIDIA Ampere GA102 GPU Architecture, whitepaper'),
+('GeForce RTX 3090','sm_86',82,1695,'[{"atype":["s8","u8"]}]',2048,4096,'284','568','NVIDIA Ampere GA102 GPU Architecture, whitepaper'),
+('GeForce RTX 3090','sm_86',82,1695,'[{"atype":["s4","u4"]}]',4096,8192,'568','1136','NVIDIA Ampere GA102 GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["e4m3","e5m2"],"dtype":["f16"]}]',2048,4096,'660.6','1321.2','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["e4m3","e5m2"],"dtype":["f32"]}]',1024,2048,'330.3','660.6','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["f16"],"dtype":["f16"]}]',1024,2048,'330.3','660.6','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["f16","bf16"],"dtype":["f32"]}]',512,1024,'165.2','330.4','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["tf32"]}]',256,512,'82.6','165.2','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["s8","u8"]}]',2048,4096,'660.6','1321.2','NVIDIA Ada GPU Architecture, whitepaper'),
+('GeForce RTX 4090','sm_89',128,2520,'[{"atype":["s4","u4"]}]',4096,8192,'1321.2','2642.4','NVIDIA Ada GPU Architecture, whitepaper'),
+('NVIDIA H100 SXM5','sm_90',132,1830,'[{"atype":["f16","bf16"]}]',4096,8192,'989.4','1978.9','NVIDIA H100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA H100 SXM5','sm_90',132,1830,'[{"atype":["tf32"]}]',2048,4096,'494.7','989.4','NVIDIA H100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA H100 SXM5','sm_90',132,1830,'[{"atype":["e4m3","e5m2"]}]',8192,16384,'1978.9','3957.8','NVIDIA H100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA H100 SXM5','sm_90',132,1830,'[{"atype":["s8","u8"]}]',8192,16384,'1978.9','3957.8','NVIDIA H100 Tensor Core GPU Architecture, whitepaper'),
+('NVIDIA H100 SXM5','sm_90',132,1980,'[{"atype":["f64"]}]',256,NULL,'66.9',NULL,'NVIDIA H100 Tensor Core GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["e2m1"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]',4096,8192,'1676','3352','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"],"dtype":["f16"],"kind":["","kind::f8f6f4"]}]',2048,4096,'838','1676','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"],"dtype":["f32"],"kind":["","kind::f8f6f4"]}]',1024,2048,'419','838','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["f16"],"dtype":["f16"]}]',1024,2048,'419','838','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["f16","bf16"],"dtype":["f32"]}]',512,1024,'209.5','419','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["tf32"]}]',256,512,'104.8','209.5','NVIDIA RTX Blackwell GPU Architecture, whitepaper'),
+('GeForce RTX 5090','sm_120',170,2407,'[{"atype":["s8","u8"]}]',2048,4096,'838','1676','NVIDIA RTX Blackwell GPU Architecture, whitepaper');
+
 INSERT INTO errata VALUES
 ('e2m1-packing','mma','5.2.3','e2m1 values always come in pairs, two to a byte.','Under .kind::f8f6f4 and .kind::mxf8f6f4 each e2m1 value has a byte of its own, in bits 5 to 2.','9.7.14.5.14 and 9.7.14.6.3 describe the container; the fragments of 9.7.14.5.10 count four e2m1 elements in a register.',0),
 ('sm100a-in-history','','PTX ISA 9.2, Release Notes','The release history lists sm_100 twice among the targets of PTX ISA 8.7, and sm_100a not at all.','The second one is sm_100a, which PTX ISA 8.6 brought.','The rows of 8.6 and 8.8 list sm_100a; ptxas 12.8 takes .target sm_100a with .version 8.6 and 8.7.',0),
@@ -33578,8 +33625,8 @@ INSERT INTO errata VALUES
 ('m8n8k4-four-products','mma','9.7.14.5.14','m8n8k4 computes four products, every other shape one.','It computes four with f16 and one with f64.','9.7.14.5.2 has one 8x8 result in a warp, two elements in each of its 32 threads.',0),
 ('fp6-family','mma','9.7.14.5.14','e3m2, e2m3 and e2m1 need sm_120a or, from PTX ISA 8.8 on, sm_120f; later targets of the family are not named.','They work on sm_121a and sm_121f as well, like .kind without which they cannot be used.','9.7.14.6.3 includes the later targets; ptxas 13.0 and 13.5 accept e3m2 for sm_120a, sm_120f, sm_121a and sm_121f, and refuse it for sm_120 and sm_121.',0),
 ('m8n8k4-bf16','mma','9.7.14.5.14','m8n8k4 multiplies f16 or f64.','Assemblers also take it with bf16 and f32 accumulators, but make no code for it: D is left as it was.','Every ptxas accepts it on every target from sm_80 on; code of 11.7 for sm_80 and of 13.5 for sm_80, sm_90 and sm_120a holds nothing in its place.',0),
-('mma-fifth-type','mma','9.7.14.5.14','Four types follow the layouts; a fifth, that of the scale factors, stands with .block_scale only.','That is the syntax. Assemblers also take .b1, .bf16, .tf32, .s4 or .u4 at the end, after a rounding or a type of scale factors too, and ignore it.','Every ptxas accepts them where it knows the type on the target at all, and refuses other types there; 13.5 makes the same code with .bf16 as without for sm_80, sm_90, sm_100a and sm_120a.',0),
-('mma-bitop-on-4-bits','mma','9.7.14.5.14','.and.popc and .xor.popc go with b1.','That is the syntax. Assemblers also take .and or .xor with u4 and s4, with .popc or without, and ignore it.','Every ptxas accepts them, and refuses .popc alone; the code of 13.5 for sm_80, sm_90 and sm_120a is the same as without.',0),
+('mma-fifth-type','mma','9.7.14.5.14','Four types follow the layouts; a fifth, that of the scale factors, stands with .block_scale only.','That is the syntax. Assemblers also take .b1, .bf16, .tf32, .s4 or .u4 at the end, after a rounding or a type of scale factors too, with f64 anywhere, and ignore it; not with bf16, tf32 and b1.','Every ptxas accepts them where it knows the type on the target at all, and refuses other types there; 13.5 makes the same code with .bf16 as without for sm_80, sm_90, sm_100a and sm_120a.',0),
+('mma-bitop-on-4-bits','mma','9.7.14.5.14','.and.popc and .xor.popc go with b1.','That is the syntax. Assemblers also take .and or .xor with u4 and s4, with .popc or without, and ignore it; not with .satfinite.','Every ptxas accepts them, and refuses .popc alone; the code of 13.5 for sm_80, sm_90 and sm_120a is the same as without.',0),
 ('m8n8k16-multiplicand-registers','mma','9.7.14.5.5','A and B of an integer m8n8k16 come in b32 registers.','b32, u32 and s32 registers work everywhere. Where an assembler puts m16n8k16 in place of m8n8k16 it also takes B, but not A, in an f32 or f16x2 register.','ptxas 12.8 to 13.5 accept such a B from sm_100 on; every ptxas refuses it up to sm_90. The other integer shapes take these registers everywhere.',0),
 ('f64-d-integer-registers','mma','9.7.14.5.14','C and D of f64 come in f64 registers.','f64 and b64 registers work everywhere. D of m16n8k4, m16n8k8 and m16n8k16 in u64 or s64 registers is accepted for sm_90 and sm_90a only; C and D of m8n8k4 take them everywhere.','From sm_100 on ptxas 12.8 to 13.5 put instructions of m8n8k4 in place of the larger shapes, and refuse to move their results.',0),
 ('fp8-k16-b-registers','mma','9.7.14.5.8','B of an FP8 m16n8k16 takes one register.','It takes one. Assemblers up to CUDA 13.0 also take two.','ptxas 12.8 to 13.0 accept both, 13.1 and later refuse two. No later release knows sm_101.',0),
@@ -33611,9 +33658,10 @@ INSERT INTO errata VALUES
 ('sp-fp8-f16-target','mma.sp','9.7.14.6.3','An f16 accumulator with e4m3 or e5m2 needs sm_120.','It needs sm_120a or, from PTX ISA 8.8 on, sm_120f or a later target of its family.','ptxas 13.0 and 13.5 refuse it for sm_120 and accept it for sm_120a; the syntax has it with .kind::f8f6f4 only, which needs the same targets.',0),
 ('sp-f16-examples','mma.sp','9.7.14.6.3','The two f16 examples declare registers without commas between them and without a semicolon.','Commas and a semicolon belong there.','ptxas 13.0 and 13.5 stop with a syntax error, and accept the first example once they are added.',0),
 ('sp-s4-example-comment','mma.sp','9.7.14.6.3','The comment on the m16n8k64 example with s4 calls its elements u4.','They are s4.','The instruction names s4.',1),
-('sp-fifth-type','mma.sp','9.7.14.6.3','Four types follow the layouts; a fifth, that of the scale factors, stands with .block_scale only.','That is the syntax. As with mma, assemblers also take .b1, .bf16, .tf32, .s4 or .u4 at the end, and ignore it.','Every ptxas accepts them where it knows the type on the target at all; the code of 13.5 for sm_120a is the same with .b1 behind the type of the scale factors as without.',0),
+('sp-fifth-type','mma.sp','9.7.14.6.3','Four types follow the layouts; a fifth, that of the scale factors, stands with .block_scale only.','That is the syntax. As with mma, assemblers also take .b1, .bf16, .tf32, .s4 or .u4 at the end, and ignore it, with f16 and narrower floating-point types.','Every ptxas accepts them where it knows the type on the target at all; the code of 13.5 for sm_120a is the same with .b1 behind the type of the scale factors as without.',0),
 ('sp-fp8-metadata-registers','mma.sp','9.7.14.6.3','The metadata operand is a 32-bit register.','b32, u32, s32 and f16x2 registers work everywhere. An f32 register does as well, except with e4m3 and e5m2 where a target multiplies them as f16.','With FP8 every ptxas takes f32 for sm_89 and from sm_120 on, and refuses to move the register for sm_90, sm_100, sm_101, sm_103, sm_107 and sm_110; the code of 13.5 for sm_100a multiplies f16.',0),
-('sp-metadata-braces','mma.sp','9.7.14.6.3','The metadata operand is a register, not a list.','So it is. Braces round it are accepted on some targets; on others assemblers fail without naming a line. The same holds for scale factors and for the metadata of wgmma.mma_async.sp, not for descriptors.','Every ptxas accepts them for sm_80; for sm_120a none does.',0),
+('sp-metadata-braces','mma.sp','9.7.14.6.3','The metadata operand is a register, not a list.','So it is. Braces round it, with another register or a constant too, are accepted except where an assembler puts other instructions in the place of one: unordered f16 and 8-bit integers from sm_100 on, 4-bit integers from sm_90 on. There assemblers fail without naming a line. The same holds for scale factors and for the metadata of wgmma.mma_async.sp, not for descriptors.','Every ptxas accepts them for sm_80, with f16 none does for sm_120a; the examples of CUTLASS for sm_120a have them with block scaling.',0),
+('sp-integer-a-without-braces','mma.sp','9.7.14.6.3','A of an integer product is a list of registers.','So it is. Where assemblers put no other instructions in the place of one they also take a register without braces, of which no sense can be made; where they put others, and where they make code of lists of four registers, they crash.','ptxas 13.5 accepts it with 8-bit integers up to sm_90, with ordered metadata on later targets, too, and with 4-bit integers up to sm_89.',0),
 ('sp-fp8-selector-32-bits','mma.sp','9.7.14.6.1','With FP8 the selector is 0.','It is. But assemblers up to CUDA 13.2 look at its lower 32 bits only: 4294967296 passes as 0.','ptxas 12.4 to 13.2 accept it for each target with FP8, and refuse 1 and 4294967297; 13.3 and later refuse all three. No later release knows sm_101.',0),
 ('wgmma-b-in-registers','wgmma','9.7.15','The first step loads A, B and D into registers or shared memory.','B is always in shared memory, D always in registers; A may be in either.','9.7.15.5.1 says so of A and B; no syntax has another form.',0),
 ('wgmma-fence-shared-memory','wgmma','9.7.15','The overview has wgmma.fence declare writes to registers and to shared memory.','wgmma.fence orders registers; writes to shared memory need fence.proxy.async.','9.7.15.7.1 gives wgmma.fence registers only, and asks for an async proxy fence for shared memory.',1),
@@ -33836,6 +33884,23 @@ INSERT INTO sightings VALUES
 ('mma-fifth-type','ptxas 13.5','sm_121f','','','mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn.u4 2f64 1f64 1f64 2f64','','accepted','refuses'),
 ('mma-fifth-type','ptxas 13.5','sm_121a','','','mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn.u4 2f64 1f64 1f64 2f64','','accepted','refuses'),
 ('mma-fifth-type','ptxas 11.7 to 13.5','sm_80','','','mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16.f16 2b32 4b32 2b32 2b32','','Unexpected instruction types specified for ''mma''','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32.b1 4f32 4b32 2b32 4f32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32.bf16 4f32 4b32 2b32 4f32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32.tf32 4f32 4b32 2b32 4f32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32.s4 4f32 4b32 2b32 4f32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32.u4 4f32 4b32 2b32 4f32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.b1 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.bf16 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.tf32 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.s4 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.u4 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32.bf16 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32.tf32 4s32 4b32 2b32 4s32','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.b1.aligned.m16n8k16.row.col.f64.f64.f64.f64 4f64 8f64 4f64 4f64','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.bf16.aligned.m16n8k16.row.col.f64.f64.f64.f64 4f64 8f64 4f64 4f64','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.tf32.aligned.m16n8k16.row.col.f64.f64.f64.f64 4f64 8f64 4f64 4f64','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.s4.aligned.m16n8k16.row.col.f64.f64.f64.f64 4f64 8f64 4f64 4f64','','accepted','refuses'),
+('mma-fifth-type','ptxas 13.5','sm_90','','','mma.sync.u4.aligned.m16n8k16.row.col.f64.f64.f64.f64 4f64 8f64 4f64 4f64','','accepted','refuses'),
 ('mma-bitop-on-4-bits','ptxas 11.7 to 13.5','sm_80','','','mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32.and 4s32 4b32 2b32 4s32','','accepted','refuses'),
 ('mma-bitop-on-4-bits','ptxas 13.5','sm_75','','','mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32.and 2s32 1b32 1b32 2s32','','accepted','refuses'),
 ('mma-bitop-on-4-bits','ptxas 13.5','sm_89','','','mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32.and 2s32 1b32 1b32 2s32','','accepted','refuses'),
@@ -33907,6 +33972,10 @@ INSERT INTO sightings VALUES
 ('mma-bitop-on-4-bits','ptxas 13.5','sm_121','','','mma.sync.aligned.m8n8k32.row.col.xor.s32.u4.u4.s32 2s32 1b32 1b32 2s32','','accepted','refuses'),
 ('mma-bitop-on-4-bits','ptxas 13.5','sm_121f','','','mma.sync.aligned.m8n8k32.row.col.xor.s32.u4.u4.s32 2s32 1b32 1b32 2s32','','accepted','refuses'),
 ('mma-bitop-on-4-bits','ptxas 13.5','sm_121a','','','mma.sync.aligned.m8n8k32.row.col.xor.s32.u4.u4.s32 2s32 1b32 1b32 2s32','','accepted','refuses'),
+('mma-bitop-on-4-bits','ptxas 13.5','sm_90','','','mma.sync.aligned.m8n8k32.row.col.satfinite.s32.u4.u4.s32.and 2s32 1b32 1b32 2s32','','Illegal modifier ''.satfinite'' for instruction ''mma''','refuses'),
+('mma-bitop-on-4-bits','ptxas 13.5','sm_90','','','mma.sync.aligned.m8n8k32.row.col.satfinite.s32.u4.u4.s32.xor 2s32 1b32 1b32 2s32','','Illegal modifier ''.satfinite'' for instruction ''mma''','refuses'),
+('mma-bitop-on-4-bits','ptxas 13.5','sm_90','','','mma.sync.aligned.m8n8k32.row.col.satfinite.s32.u4.u4.s32.and.popc 2s32 1b32 1b32 2s32','','Illegal modifier ''.satfinite'' for instruction ''mma''','refuses'),
+('mma-bitop-on-4-bits','ptxas 13.5','sm_90','','','mma.sync.aligned.m8n8k32.row.col.satfinite.s32.u4.u4.s32.xor.popc 2s32 1b32 1b32 2s32','','Illegal modifier ''.satfinite'' for instruction ''mma''','refuses'),
 ('m8n8k16-multiplicand-registers','ptxas 12.8 to 13.5','sm_100a','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f32 2s32','','accepted','refuses'),
 ('m8n8k16-multiplicand-registers','ptxas 12.8 to 13.5','sm_100a','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f16x2 2s32','','accepted','refuses'),
 ('m8n8k16-multiplicand-registers','ptxas 13.5','sm_107','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f16x2 2s32','','accepted','refuses'),
@@ -33929,6 +33998,7 @@ INSERT INTO sightings VALUES
 ('m8n8k16-multiplicand-registers','ptxas 13.5','sm_121','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f32 2s32','','accepted','refuses'),
 ('m8n8k16-multiplicand-registers','ptxas 13.5','sm_121f','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f32 2s32','','accepted','refuses'),
 ('m8n8k16-multiplicand-registers','ptxas 13.5','sm_121a','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f32 2s32','','accepted','refuses'),
+('m8n8k16-multiplicand-registers','ptxas 13.5','sm_80','','','mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 2s32 1b32 1f16x2 2s32','','Arguments mismatch for instruction ''_mma''','refuses'),
 ('f64-d-integer-registers','ptxas 11.8 to 13.5','sm_90','','','mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn 4u64 4f64 2f64 4f64','','accepted','refuses'),
 ('f64-d-integer-registers','ptxas 12.8 to 13.5','sm_100a','','','mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn 4u64 4f64 2f64 4f64','','Arguments mismatch for instruction ''mov''','refuses'),
 ('f64-d-integer-registers','ptxas 13.5','sm_90a','','','mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn 4u64 4f64 2f64 4f64','','accepted','refuses'),
@@ -34083,6 +34153,11 @@ INSERT INTO sightings VALUES
 ('sp-fifth-type','ptxas 12.8 to 13.5','sm_120a','','','mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e4m3.f32.ue8m0.u4 4f32 4b32 4b32 4f32 b32 0 b32 {u16,u16} b32 {u16,u16}','','accepted','refuses'),
 ('sp-fifth-type','ptxas 13.5','sm_121f','','','mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e4m3.f32.ue8m0.u4 4f32 4b32 4b32 4f32 b32 0 b32 {u16,u16} b32 {u16,u16}','','accepted','refuses'),
 ('sp-fifth-type','ptxas 13.5','sm_121a','','','mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e4m3.f32.ue8m0.u4 4f32 4b32 4b32 4f32 b32 0 b32 {u16,u16} b32 {u16,u16}','','accepted','refuses'),
+('sp-fifth-type','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32.b1 4f32 4b32 4b32 4f32 b32 0','','accepted','refuses'),
+('sp-fifth-type','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32.bf16 4f32 4b32 4b32 4f32 b32 0','','accepted','refuses'),
+('sp-fifth-type','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32.tf32 4f32 4b32 4b32 4f32 b32 0','','accepted','refuses'),
+('sp-fifth-type','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32.s4 4f32 4b32 4b32 4f32 b32 0','','accepted','refuses'),
+('sp-fifth-type','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32.u4 4f32 4b32 4b32 4f32 b32 0','','accepted','refuses'),
 ('sp-fp8-metadata-registers','ptxas 12.4 to 13.5','sm_89','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','accepted','refuses'),
 ('sp-fp8-metadata-registers','ptxas 12.8 to 13.5','sm_120a','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','accepted','refuses'),
 ('sp-fp8-metadata-registers','ptxas 12.8 to 13.5','sm_100a','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','Arguments mismatch for instruction ''mov''','refuses'),
@@ -34090,9 +34165,21 @@ INSERT INTO sightings VALUES
 ('sp-fp8-metadata-registers','ptxas 13.5','sm_121f','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','accepted','refuses'),
 ('sp-fp8-metadata-registers','ptxas 13.5','sm_121a','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','accepted','refuses'),
 ('sp-fp8-metadata-registers','ptxas 12.8 to 13.5','sm_100a','','','mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 f32 0','','accepted','accepts'),
+('sp-fp8-metadata-registers','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 f32 0','','Arguments mismatch for instruction ''mov''','refuses'),
 ('sp-metadata-braces','ptxas 11.7 to 13.5','sm_80','','','mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 1b32 0','','accepted','refuses'),
 ('sp-metadata-braces','ptxas 12.8 to 13.5','sm_120a','','','mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 1b32 0','','Ptx assembly aborted due to errors','refuses'),
 ('sp-metadata-braces','ptxas 12.8 to 13.5','sm_100a','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 1b32 0','','Argument vector size mismatch for instruction ''mov''','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_100a','','','mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4f32 4b32 4b32 4f32 1b32 0','','Ptx assembly aborted due to errors','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_80','','','mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 4s32 4b32 4b32 4s32 1b32 0','','accepted','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_100a','','','mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 4s32 4b32 4b32 4s32 1b32 0','','Ptx assembly aborted due to errors','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_80','','','mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32 4s32 4b32 4b32 4s32 1b32 0','','accepted','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_90','','','mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32 4s32 4b32 4b32 4s32 1b32 0','','Ptx assembly aborted due to errors','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_80','','','mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32 4s32 4b32 4b32 4s32 1b32 0','','accepted','refuses'),
+('sp-metadata-braces','ptxas 13.5','sm_90','','','mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32 4s32 4b32 4b32 4s32 1b32 0','','Ptx assembly aborted due to errors','refuses'),
+('sp-integer-a-without-braces','ptxas 13.5','sm_80','','','mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 4s32 b32 2b32 4s32 b32 0','','accepted','refuses'),
+('sp-integer-a-without-braces','ptxas 13.5','sm_80','','','mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 4s32 b32 2b32 4s32 b32 0','','accepted','refuses'),
+('sp-integer-a-without-braces','ptxas 13.5','sm_80','','','mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 4s32 b32 2b32 4s32 b32 0','','accepted','refuses'),
+('sp-integer-a-without-braces','ptxas 13.5','sm_80','','','mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 4s32 b32 2b32 4s32 b32 0','','accepted','refuses'),
 ('sp-fp8-selector-32-bits','ptxas 12.8 to 12.9','sm_101','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 b32 4294967296','','accepted','refuses'),
 ('sp-fp8-selector-32-bits','ptxas 12.8 to 12.9','sm_101','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 b32 4294967297','','Argument 5 of instruction ''mma'': unexpected value ''1'', expected to be 0','refuses'),
 ('sp-fp8-selector-32-bits','ptxas 12.8 to 13.2','sm_120a','','','mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 4f32 4b32 4b32 4f32 b32 4294967296','','accepted','refuses'),
@@ -34167,8 +34254,11 @@ INSERT INTO witnesses VALUES
 ('CUDA 13.3','assembler','13.3.73','afd8d1e1fa6e310f7faee44f6621e4c1315fb7fd6da7d4d87414358e12a651dc','2026-11-21'),
 ('CUDA 13.4','assembler','13.4.92','6f6a701573ac9f5c2409708b3b700cb9b2a0f11b13c20468153c13b597b2d6d3','2026-11-21'),
 ('CUDA 13.5','assembler','13.5.37','b3e295413e9628ee261a63ea3f70ec5af20988c9809214c064661662206574a3','2026-11-21'),
-('NVIDIA H200','chip','driver 580.159.04, CUDA 13.0','daba837a68265cae38c832d13399b61dab811891de9b8914defddef143b849f2','2026-11-21'),
-('nvidia-cutlass','peer','4.2.0.0','7bf1973914d0f12d10cbd93ac3c8c2d11fc403cadbaf9b59d0e1722a4ab9e26c','2026-11-21');
+('NVIDIA H200','chip','driver 580.159.04','','2026-11-21'),
+('compiler for NVIDIA H200','compiler','CUDA 13.0, nvcc V13.0.88; SHA-256 of its ptxas','daba837a68265cae38c832d13399b61dab811891de9b8914defddef143b849f2','2026-11-21'),
+('nvidia-cutlass','peer','4.2.0.0','7bf1973914d0f12d10cbd93ac3c8c2d11fc403cadbaf9b59d0e1722a4ab9e26c','2026-11-21'),
+('compiler for nvidia-cutlass','compiler','nvcc 13.0, V13.0.88','','2026-11-21'),
+('PyTorch','peer','2.13.0','','2026-11-21');
 
 INSERT INTO assembler_answers VALUES
 (0,'11.7','sm_70'),

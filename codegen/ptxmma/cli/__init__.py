@@ -6,21 +6,63 @@ does not need.
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
+from typing import Any
 
 import click
 
 from ptxmma import __version__, paths
 
+#: Packages that a plain installation lacks, with the extra that brings them.
+_EXTRAS = {
+    "yaml": "generate",
+    "jsonschema": "generate",
+    "jinja2": "generate",
+    "pyarrow": "parquet",
+    "joblib": "verify",
+    "diskcache": "verify",
+}
+
+if "_PTXMMA_COMPLETE" in os.environ:  # a shell asks what may follow
+    from ptxmma.cli import completion as completion
+
 #: In the order in which ``--help`` shows them.
-VERBS = ("show", "generate", "validate", "verify")
+VERBS = ("list", "show", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate", "verify")
+
+
+class Failure(click.ClickException):
+    """Nothing was found out: exit code 2, since 1 stands for a finding."""
+
+    exit_code = 2
 
 
 class _Verbs(click.Group):
     """A group whose commands are modules; the arguments of its methods are click's."""
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        if sys.stdout is None:  # whoever closed it wants no answer, only the exit code
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
+        return super().main(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What may fail in any verb: an extra that is not installed, an output that takes nothing more."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in _EXTRAS:
+                raise
+            raise Failure(f"this needs {package}, which is not installed: pip install 'ptxmma[{_EXTRAS[package]}]'") from None
+        except OSError as error:
+            if error.filename is not None or error.errno == errno.EPIPE:  # a reader who has seen enough is no failure
+                raise
+            raise Failure(f"the answer cannot be written: {error.strerror}") from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(VERBS)
+        return [*VERBS]  # list is a verb of this package, once it was called
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:

@@ -12,9 +12,10 @@ from ptxmma import paths
 from ptxmma.cli.render import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ptxmma.instructions import Catalog, Instruction
+    from ptxmma.model import Spec
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -51,30 +52,55 @@ def database_option(command: click.decorators.FC) -> click.decorators.FC:
     return click.option("--database", type=held, help="Another ptxmma.json than the packaged one.")(command)
 
 
-def find(spelling: str, database: str | None) -> Instruction:
-    """The instruction of a spelling; where there is none, say what is close and exit with 2."""
-    from ptxmma.instructions import UnknownInstruction, instruction
+def held(database: str | None) -> Catalog:
+    """The catalog that ``--database`` names, or the packaged one; exits with 2 where the file is none."""
+    from ptxmma.instructions import catalog
 
     try:
-        return instruction(spelling, database=database)
-    except UnknownInstruction as error:
-        click.echo(error, err=True)
-        sys.exit(2)
-    except ValueError as error:
+        return catalog(database)
+    except (OSError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--database") from None
+
+
+def find(spelling: str, database: str | None) -> Instruction:
+    """The instruction of a spelling; where there is none, say what is close and exit with 2."""
+    from ptxmma.instructions import UnknownInstruction
+
+    try:
+        return held(database).find(spelling)
+    except UnknownInstruction as error:
+        click.echo(f"{error}{'' if 'closest' in str(error) else '; `ptxmma list` has them all'}", err=True)
+        sys.exit(2)
 
 
 def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Canonical spellings that go on as far as the next dot that they share: a shell shows a few words, not a thousand."""
-    from ptxmma.instructions import catalog
-
-    known = [found.canonical for found in catalog(context.params.get("database")).all() if found.canonical.startswith(begun)]
-    dots = begun.count(".") + 1
-    found = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
-    while len(found) == 1 and len(known) > 1:  # no choice yet
+    known = [found.canonical for found in held(context.params.get("database")).all() if found.canonical.startswith(begun)]
+    dots = begun.count(".")
+    found: dict[str, None] = {}
+    while len(found) < 2 and list(found) != known:  # a part alone would be no choice, and no instruction
         dots += 1
         found = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
     return list(found)
+
+
+#: What the spec calls the things that options name.
+_NAMES: dict[str, Callable[[Spec], Iterable[str]]] = {
+    "family": lambda spec: dict.fromkeys(entry.family for entry in spec.instructions),
+    "target": lambda spec: [entry.name for entry in spec.targets],
+    "ptx": lambda spec: [entry.version for entry in spec.isa_versions],
+    "element": lambda spec: [entry.name for entry in spec.types.elements],
+}
+
+
+def known_names(what: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """The completion of an option that takes the name of a ``"family"``, ``"target"``, ``"ptx"`` version or ``"element"`` type."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        names = _NAMES[what](held(context.params.get("database")).database.spec)
+        return [name for name in names if name.startswith(begun)]
+
+    return complete
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -3,90 +3,159 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from ptxmma.cli.options import find, instruction_argument
+from ptxmma.cli import Failure
+from ptxmma.cli.options import find, instruction_argument, json_option
+from ptxmma.cli.render import aligned, blocks, emit, heading
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ptxmma.instructions import Instruction
+#: What an answer of :func:`ptxmma.description.describe` holds: plain data.
+Answer = dict[str, Any]
 
 
 @click.command("show")
 @instruction_argument
-def command(spelling: str, database: str | None) -> None:
-    """Say everything that is known of one instruction."""
-    found = find(spelling, database)
-    status = "documented" if found.documented else "not documented: assemblers accept it, the manual does not have it"
-    click.echo(f"{found.canonical}\n{status}")
-    syntax = [f"{found.canonical} {form.syntax}".rstrip() for form in found.forms]
-    blocks = {"syntax": syntax, "operands": _operands(found), "requirements": _requirements(found), "accepted by": _targets(found)}
-    blocks["evidence"] = _evidence(found)
-    for title, lines in blocks.items():
-        if lines:
-            click.echo("\n  ".join([f"\n{title}", *lines]))
+@json_option
+def command(spelling: str, database: str | None, as_json: bool) -> None:
+    """Say everything that is known of one instruction.
+
+    Any spelling that assemblers accept will do; a wrong one is answered with the closest.
+
+    \b
+    Example:
+      ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.description import describe
+
+    try:
+        answer = describe(find(spelling, database))
+    except ValueError as error:  # the evidence beside the database
+        raise Failure(str(error)) from None
+    if as_json:
+        emit(answer)
+        return
+    status = "documented" if answer["documented"] else "not documented: assemblers accept it, the manual does not have it"
+    click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({answer['source']})")
+    blocks(
+        {
+            "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
+            "operands": _operands(answer),
+            "formulas": _formulas(answer),
+            "metadata": _metadata(answer),
+            "requirements": _requirements(answer),
+            "accepted by": _targets(answer),
+            "semantics": _statements(answer["semantics"]),
+            "undefined where": _statements(answer["undefined"]),
+            "the same for all threads": _statements(answer["uniform"]),
+            "notes": _statements(answer["notes"]),
+            "throughput": _throughput(answer),
+            "evidence": _evidence(answer),
+            f"errata of {answer['family']}": _errata(answer),
+        }
+    )
 
 
-def _evidence(found: Instruction) -> list[str]:
-    """What stands behind it, witness by witness."""
-    proof = found.evidence
-    lines = []
-    for names, releases in groupby(proof.assembled.items(), key=lambda pair: pair[1]):
-        lines.append(f"assembled by ptxas of CUDA {_span([release for release, _ in releases])}: {' '.join(names)}")
-    for ran in proof.executed:
-        how = "natively" if ran.native else "through code that the assembler put in its place"
-        wrong = f", {ran.wrong} of them wrong" if ran.wrong else ""
-        lines.append(f"run on {ran.chip}, {how} ({' or '.join(ran.machine)}): {ran.launches} launches{wrong}")
-    if not proof.executed:
-        lines.append("not executed: no chip that was asked runs it")
-    lines += [f"the same layouts in CuTe: {atom}" for atom in proof.peers]
-    lines += [f"other layouts in CuTe: {atom}" for atom in proof.differing]
-    return lines + [f"stale: {kind} answered about another spec" for kind in proof.stale]
-
-
-def _span(releases: Sequence[str]) -> str:
-    return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-
-
-def _operands(found: Instruction) -> list[str]:
-    """A row for each operand: name, kind, element type, registers, constraint, elements, legal immediates."""
+def _operands(answer: Answer) -> list[str]:
+    """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, legal immediates."""
     rows = []
-    for operand in {operand.name: operand for form in found.forms for operand in form.operands}.values():
-        registers = f"{operand.registers} x {operand.register_types[0]}" if operand.registers else ""
-        elements = f"{operand.elements} elements" if operand.elements else ""
-        legal = _immediates(operand.immediates)
-        constraint = f'"{operand.constraint}"'
-        rows.append((operand.name, operand.kind, operand.element_type or "", registers, constraint, elements, legal))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip() for row in rows]
+    for operand in answer["operands"]:
+        registers = f"{operand['registers']} x {operand['register_types'][0]}" if operand["registers"] else ""
+        elements = f"{operand['elements']} elements" if operand["elements"] else ""
+        matrix = f"of {operand['rows']}x{operand['cols']}" if operand["elements"] else ""
+        constraint = f'"{operand["constraint"]}"'
+        named = operand["name"], operand["kind"], operand["type"] or ""
+        rows.append((*named, registers, constraint, elements, matrix, _immediates(operand["immediates"])))
+    return aligned(rows)
 
 
-def _immediates(legal: Sequence[int] | None) -> str:
+def _immediates(legal: list[int] | dict[str, int] | None) -> str:
     if legal is None:
         return ""
-    return "immediate " + (f"{legal[0]}..{legal[-1]}" if isinstance(legal, range) else " or ".join(map(str, legal)))
+    return "immediate " + (f"{legal['first']}..{legal['last']}" if isinstance(legal, dict) else _either(legal))
 
 
-def _requirements(found: Instruction) -> list[str]:
+def _either(values: list[Any]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _formulas(answer: Answer) -> list[str]:
+    """Each layout with the expressions of both directions, a line for each value."""
+    lines = []
+    for layout in answer["layouts"]:
+        lines.append(f"{', '.join(layout['operands'])}: {layout['name']}")
+        for way in (layout["forward"], layout["back"]):
+            lines += [f"  {name} = {expression}" for name, expression in way.items()]
+    return lines
+
+
+def _metadata(answer: Answer) -> list[str]:
+    metadata = answer["metadata"]
+    if metadata is None:
+        return []
+    return [
+        f"pattern {metadata['pattern']}, fields of {metadata['width']} bits: {' '.join(metadata['legal'])}",
+        f"selectors 0..{metadata['selectors'] - 1}: {metadata['contributors']}",
+    ]
+
+
+def _requirements(answer: Answer) -> list[str]:
     """The manual's rules, and what assemblers do instead, each with its source."""
 
-    def line(ptx: str, targets: tuple[str, ...], more: str, source: str) -> str:
-        asked = (f"PTX ISA {ptx}" if ptx else "", " or ".join(targets), more)
-        return f"{', '.join(filter(None, asked))} ({source})"
+    def line(rule: Answer, more: str) -> str:
+        ptx = f"PTX ISA {rule['ptx']}" if "ptx" in rule else ""
+        return f"{', '.join(filter(None, (ptx, _either(rule.get('targets', [])), rule.get(more, ''))))} ({rule['source']})"
 
-    stated = [line(rule.ptx, rule.targets, rule.note, rule.source) for rule in found.requirements()]
-    return stated + [f"assemblers: {line(seen.ptx, seen.targets, seen.releases, seen.source)}" for seen in found.observed()]
+    stated = [line(rule, "note") for rule in answer["requirements"]]
+    return stated + [f"assemblers: {line(seen, 'releases')}" for seen in answer["observed"]]
 
 
-def _targets(found: Instruction) -> list[str]:
+def _targets(answer: Answer) -> list[str]:
     """The accepting targets by the first PTX ISA version, and where releases of the assembler differ."""
     from ptxmma.requirements import version_key
 
-    accepted = found.accepted_by()
+    accepted = answer["accepted_by"]
     lines = []
     for version in sorted(set(accepted.values()), key=version_key):
         lines.append(f"PTX ISA {version}: {' '.join(target for target, first in accepted.items() if first == version)}")
-    return lines + [f"{subject}: {text}" for subject, text in found.releases().items()]
+    return lines + [f"{subject}: {text}" for subject, text in answer["releases"].items()]
+
+
+def _statements(entries: list[Answer]) -> list[str]:
+    return [f"{entry['text']} ({entry['source']})" for entry in entries]
+
+
+def _throughput(answer: Answer) -> list[str]:
+    """Published for the chip's tensor cores, not for the instruction."""
+    lines = []
+    for peak in answer["throughput"]:
+        most = f"at most {peak['operations']} operations in each SM and clock"
+        total = f"{peak['published']} * 10^12 a second with {peak['sms']} SMs at {peak['clock']} MHz"
+        lines.append(f"{peak['target']}, {peak['chip']}: {most}, {total} ({peak['source']})")
+    return lines
+
+
+def _errata(answer: Answer) -> list[str]:
+    return [f"{entry['id']} ({entry['section']}). It says: {entry['says']} What holds: {entry['holds']}" for entry in answer["errata"]]
+
+
+def _evidence(answer: Answer) -> list[str]:
+    """What stands behind it, witness by witness."""
+    proof = answer["evidence"]
+    lines = []
+    for names, releases in groupby(proof["assembled"].items(), key=lambda pair: pair[1]):
+        lines.append(f"assembled by ptxas of CUDA {_span([release for release, _ in releases])}: {' '.join(names)}")
+    for ran in proof["executed"]:
+        how = "natively" if ran["native"] else "through code that the assembler put in its place"
+        wrong = f", {ran['wrong']} of them wrong" if ran["wrong"] else ""
+        lines.append(f"run on {ran['chip']}, {how} ({_either(ran['machine'])}): {ran['launches']} launches{wrong}")
+    if not proof["executed"]:
+        lines.append("not executed: no chip that was asked runs it")
+    lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
+    lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
+    return lines + [f"stale: {kind} answered about another spec" for kind in proof["stale"]]
+
+
+def _span(releases: list[str]) -> str:
+    return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,17 +35,18 @@ def command(spec: Path, overlay: Path | None) -> None:
     for finding in found:
         click.echo(finding, err=True)
     broken = any(finding.error for finding in found)
-    if not broken and _mutants_are_stale(spec, overlay, evidence.attached(catalog)):
-        click.echo(
-            f"{spec / 'evidence' / 'mutation.json'}: it is stale: the mutants were made of other facts; make it again with `make mutate`",
-            err=True,
-        )
+    told = None if broken else evidence.attached(catalog)
+    for what in _mutants_are_stale(spec, overlay, told) if told is not None and told.mutation else ():
+        click.echo(f"{spec / 'evidence' / 'mutation.json'}: it is stale: {what}; make it again with `make mutate`", err=True)
     sys.exit(1 if broken else 0)
 
 
-def _mutants_are_stale(spec: Path, overlay: Path | None, told: Reports | None) -> bool:
-    """Whether the mutants of the report were made of other facts than those of a spec; false without a report."""
+def _mutants_are_stale(spec: Path, overlay: Path | None, told: Reports) -> Iterator[str]:
+    """Why the report of the mutants is about something else than a spec and the evidence beside it."""
     from ptxmma.generator.load import load
-    from ptxmma.verify.mutation.report import facts_sha256
+    from ptxmma.verify.mutation.report import changed, facts_sha256
 
-    return told is not None and bool(told.mutation) and told.mutation["facts"] != facts_sha256(load(spec, overlay))
+    if told.mutation["facts"] != facts_sha256(load(spec, overlay)):
+        yield "the mutants were made of other facts"
+    if files := changed(told.mutation["evidence"], told.folder):
+        yield f"they were held against other evidence: {', '.join(files)}"

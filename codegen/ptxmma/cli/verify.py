@@ -68,6 +68,7 @@ def command(
     given = {name for name, value in {"--ptxas": ptxas, "--target": targets, "--family": families, "--jobs": jobs}.items() if value}
     _refuse(chosen[0], given - _TAKES[chosen[0]])
     _check_report(report, partial=given & {"--ptxas", "--target", "--family"})
+    from ptxmma.evidence.peers import EXPLAINED
     from ptxmma.verify import commands
 
     day = f"{date or datetime.now():%Y-%m-%d}"
@@ -76,13 +77,15 @@ def command(
     try:
         if silicon:
             own = (spec, overlay) == (paths.SPEC, None)
-            found = commands.silicon(catalog, day, targets, families, processes, packaged=own)
+            found = commands.silicon(catalog, day, targets, families, processes, packaged=own, replaces=report)
         elif peers:
-            found = commands.peers(catalog, day, ptxas)
+            found = commands.peers(catalog, day, ptxas, spec / "evidence" / EXPLAINED)
         elif reference is not None:
             found = commands.reference(catalog, day, reference, ptxas, processes)
         else:
             found = commands.assembler(catalog, day, ptxas, targets, families, processes)
+    except commands.OtherChipError as error:
+        raise click.BadParameter(str(error), param_hint="--report") from None
     except commands.VerifyError as error:
         raise click.ClickException(str(error)) from None
     if report is not None:

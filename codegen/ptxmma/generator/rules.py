@@ -38,6 +38,8 @@ _VARIABLES = {
 _LARGEST_SIZE = 4096
 _MOST_VARIANTS = 100_000
 _LARGEST_DOMAIN = 1 << 16
+#: How far published peaks may lie from the product of their parts: they are rounded, and some are twice a rounded number.
+_PEAK_TOLERANCE = 0.005
 
 
 def check(spec: Spec, positions: Positions) -> None:
@@ -58,7 +60,7 @@ def check(spec: Spec, positions: Positions) -> None:
     if not problems:  # variants of a broken instruction would only repeat its problems
         problems = list(checker.variants())
     if not problems:  # and what they reach is known only where each is covered
-        problems = [*checker.reached(), *checker.scaling()]
+        problems = [*checker.reached(), *checker.scaling(), *checker.throughput()]
     if problems:
         raise SpecError(problems)
 
@@ -141,6 +143,8 @@ class _Checker:
                 place = ("instructions", index, "semantics", number, "sums")
                 yield from self._known("element type", [semantics.sums], self.elements, *place)
         families = dict.fromkeys(entry.family for entry in spec.instructions)
+        for index, chip in enumerate(spec.throughput):
+            yield from self._known("target", [chip.target], self.targets, "throughput", index, "target")
         for index, erratum in enumerate(spec.errata):
             if erratum.family:
                 yield from self._known("family", [erratum.family], families, "errata", index, "family")
@@ -464,6 +468,9 @@ class _Checker:
         ):
             for number, part in enumerate(getattr(self.spec, section)):
                 yield from self._condition(getattr(part, key), everything, _COMMON_FACTS | _OPERAND_FACTS, (section, number, key))
+        for index, chip in enumerate(self.spec.throughput):
+            for number, rate in enumerate(chip.rates):
+                yield from self._condition(rate.of, everything, _COMMON_FACTS, ("throughput", index, "rates", number, "of"))
         for section in ("containers", "carriers"):
             for number, part in enumerate(getattr(self.spec.types, section)):
                 yield from self._condition(part.when, everything, _COMMON_FACTS | _OPERAND_FACTS, ("types", section, number, "when"))
@@ -505,6 +512,7 @@ class _Checker:
                     key = layouts.key(variant)
                     if key not in answered:
                         answered.add(key)
+                        yield from self._factors(variant, position)
                         yield from self._operands(variant, position)
 
     # --- what variants reach ------------------------------------------------------------------------------------------------
@@ -662,6 +670,29 @@ class _Checker:
             if named and held.block * blocks == int(facts["k"]) and not matches(held.of, facts):
                 yield from self._once(self.at("block_formats", index, "of"), f"{held.name}: {variant.canonical} multiplies such blocks too")
 
+    def throughput(self) -> Iterator[Problem]:
+        """Published peaks are what rate, SMs and clock multiply to, and are those of instructions that the chip has."""
+        known = requirements.targets_of(self.spec.targets)
+        variants = [variant for entry in self.spec.instructions for variant in expand(entry)] if self.spec.throughput else []
+        for index, chip in enumerate(self.spec.throughput):
+            here = [
+                v.facts
+                for v in variants
+                if any(known.by_name[chip.target].number == t.number for t in requirements.accepting(self.spec, v))
+            ]
+            for number, rate in enumerate(chip.rates):
+                place = ("throughput", index, "rates", number)
+                yield from self._dead(rate.of, here, (*place, "of"))
+                rates = [rate.dense, rate.sparse] if rate.sparse else [rate.dense]
+                if len(rates) != len(rate.published):
+                    yield Problem(self.at(*place, "published"), "give one number, or with sparse two: of dense and of sparse operands")
+                    continue
+                for operations, published in zip(rates, rate.published, strict=True):
+                    peak = operations * chip.sms * chip.clock / 1e6
+                    if abs(peak - float(published)) > _PEAK_TOLERANCE * float(published):
+                        product = f"{operations} operations x {chip.sms} SMs x {chip.clock} MHz"
+                        yield Problem(self.at(*place, "published"), f"{product} are {peak:.1f} * 10**12 a second, not {published}")
+
     def _requirements(self, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
         if len(seen := requirements.observed(variant)) > 1:
             numbers = [variant.instruction.observed.index(entry) for entry in seen]
@@ -684,6 +715,15 @@ class _Checker:
             self.told.add(second)
             first = self.at("instructions", index, "semantics", found[0])
             yield Problem(second, f"two entries say what {variant.canonical} computes; the other is at {first}")
+
+    def _factors(self, variant: Variant, position: Position) -> Iterator[Problem]:
+        """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
+        types = [str(variant.facts.get(name, "")) for name in ("atype", "btype")]
+        if all(name in self.elements for name in types):
+            a, b = (layouts.container_bits(self.spec, name, variant.facts) for name in types)
+            if a != b:
+                said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"
+                yield from self._once(position, f"{said}; both must take up the same number")
 
     def _operands(self, variant: Variant, position: Position) -> Iterator[Problem]:
         spec = self.spec

@@ -1,8 +1,4 @@
-"""Bit maps and formulas as source text: C and Python for programs, LaTeX for people.
-
-C and Python share the operators that bit maps need, so one text serves both; it works on C's unsigned integers, on Python's and
-on arrays of either.
-"""
+"""Formulas as source text: C and Python for programs, LaTeX for people; for bit maps see :mod:`ptxmma.expressions`."""
 
 from __future__ import annotations
 
@@ -10,52 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from ptxmma import formula
-from ptxmma.bitmap import BitMap, Run
 from ptxmma.model import Cases
-
-
-def gather(
-    bit_map: BitMap, output: str, names: Mapping[str, str] | None = None, zeros: Mapping[str, int] | None = None, drop: int = 0
-) -> str:
-    """The expression of one output over the inputs, e.g. ``(lane >> 2) | ((i & 2) << 2)``.
-
-    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.  ``zeros`` says how
-    many bits lie below a field that the map leaves out since they are always 0: ``{"field": 2}`` where the program counts bits
-    and the map fields of four bits, as input or as output.  ``drop`` forgets that many low bits of the map's output.
-    """
-    zeros = zeros or {}
-    terms = []
-    for run in reversed(bit_map.runs(output)):
-        cut = max(drop - run.target, 0)
-        if cut < run.width:
-            below = zeros.get(run.name, 0)
-            run = Run(run.name, run.source + cut + below, run.width - cut, run.target + cut + zeros.get(output, 0))
-            terms.append(_term(run, bit_map.inputs[run.name] + below, (names or {}).get(run.name, run.name)))
-    if not terms:
-        return "0"
-    if len(terms) == 1:
-        return terms[0]
-    return " | ".join(f"({term})" if " " in term else term for term in terms)
-
-
-def _term(run: Run, width: int, name: str) -> str:
-    """Bits ``source .. source+width`` of an input, moved to ``target``; no mask where the input has nothing above or below."""
-    mask = (1 << run.width) - 1
-    down = run.source - run.target
-    has_above = run.source + run.width < width
-    has_below = run.source > 0
-    if down >= 0:
-        moved = f"{name} >> {down}" if down else name
-        # What lies below the run falls off the end only if the run lands at bit 0.
-        if has_above or (has_below and run.target > 0):
-            return f"({moved}) & {mask << run.target}" if down else f"{moved} & {mask << run.target}"
-        return moved
-    if has_above or has_below:
-        return f"({name} & {mask << run.source}) << {-down}"
-    return f"{name} << {-down}"
-
-
-# --- formulas ---------------------------------------------------------------------------------------------------------------
 
 _C_OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",

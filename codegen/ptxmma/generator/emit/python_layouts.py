@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from ptxmma import formula
 from ptxmma.bitmap import BitMap
+from ptxmma.expressions import gather
 from ptxmma.generator.emit import Output
-from ptxmma.generator.emit.expressions import gather, to_python
+from ptxmma.generator.emit.expressions import to_python
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.instructions import Catalog
 from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec

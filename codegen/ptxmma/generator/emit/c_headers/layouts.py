@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from ptxmma import formula, layouts
 from ptxmma.bitmap import BitMap
-from ptxmma.generator.emit import c_text, expressions
+from ptxmma.expressions import gather
+from ptxmma.generator.emit import c_text
+from ptxmma.generator.emit.expressions import to_c
 from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import Cases, Granularity, Layout, matches
 from ptxmma.operands import Operand
@@ -193,7 +195,7 @@ class Family:
             if _follows_n(layout, text):
                 plan = layouts.fragment_plan(self._spec, use.instruction.variant, operand.name, str(operand.element_type))
                 assert plan is not None  # its layout stands before us
-                value = expressions.to_c(text, {fact: str(value) for fact, value in plan.facts.items()} | {"n": "(n)"})
+                value = to_c(text, {fact: str(value) for fact, value in plan.facts.items()} | {"n": "(n)"})
                 sizes[name] = f"({value})" if " " in value else value
         if not any("(n)" in value for value in sizes.values()):
             sizes |= {"ELEMENTS": str(operand.elements), "REGISTERS": str(operand.registers)}
@@ -324,7 +326,7 @@ def _function(
     names: Mapping[str, str] | None = None,
     zeros: Mapping[str, int] | None = None,
 ) -> Function:
-    expression = expressions.gather(bit_map, output or name, names, zeros)
+    expression = gather(bit_map, output or name, names, zeros)
     return Function(brief, f"{_stem(layout)}_{name}", tuple(inputs), expression)
 
 

@@ -68,6 +68,7 @@ def tables(catalog: Catalog) -> Tables:
     found |= _variants(catalog)
     found |= _shared_memory(spec)
     found |= _protocol(spec)
+    found |= _throughput(spec)
     found |= _errata(spec)
     found |= _evidence(catalog)
     return found
@@ -93,6 +94,30 @@ def _evidence(catalog: Catalog) -> Tables:
     numbers = {layout.name: number for number, layout in enumerate(catalog.database.layouts, 1)}
     found["layout_launches"] = [(numbers[name], launches) for name, launches in told.layouts.items() if name in numbers]
     return found
+
+
+def _throughput(spec: Spec) -> Tables:
+    return {
+        "throughput": [
+            (
+                chip.chip,
+                chip.target,
+                chip.sms,
+                chip.clock,
+                _condition(rate.of),
+                rate.dense,
+                rate.sparse or None,
+                *_two(rate.published),
+                chip.source,
+            )
+            for chip in spec.throughput
+            for rate in chip.rates
+        ]
+    }
+
+
+def _two(published: Sequence[str]) -> tuple[str, str | None]:
+    return published[0], published[1] if len(published) > 1 else None
 
 
 def _errata(spec: Spec) -> Tables:

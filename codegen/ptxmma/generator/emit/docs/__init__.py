@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma import requirements
+from ptxmma import pictures, requirements
 from ptxmma.evidence import summary
 from ptxmma.generator import evidence
 from ptxmma.generator.emit import Output
-from ptxmma.generator.emit.docs import family, peers, pictures, proofs, rest
+from ptxmma.generator.emit.docs import family, peers, proofs, rest
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
 from ptxmma.generator.emit.templating import banner, render

@@ -10,11 +10,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ptxmma import layouts, requirements
-from ptxmma.generator.emit.docs import mathematics, pictures, rest
+from ptxmma import layouts, pictures, requirements
+from ptxmma.expressions import both_ways
+from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.gallery import Gallery
-from ptxmma.generator.emit.expressions import cases_to_latex, gather, to_latex
+from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
 from ptxmma.instructions import Catalog, Instruction, operand_names
 from ptxmma.layouts import Plan
 from ptxmma.model import (
@@ -34,8 +35,6 @@ from ptxmma.model import (
 from ptxmma.operands import Operand
 from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
 
-#: Metadata comes in registers of this size.
-_REGISTER_BITS = 32
 #: Marks what assemblers do otherwise than the manual says.
 _DAGGER = "\u2020"
 
@@ -453,7 +452,7 @@ def _uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet, representat
                 key = (layout.name, operand.name, _shape(variant), element)
                 if key in found:
                     continue
-                endless = gallery.endless(layout)
+                endless = pictures.endless(catalog.database.spec, layout)
                 found[key] = _Use(
                     instruction=entry.name,
                     picture=gallery.layout(operand),
@@ -546,19 +545,9 @@ def _unique(group: Iterable[_Use]) -> list[_Use]:
 
 def _code(spec: Spec, layout: Layout) -> list[str]:
     """A layout as bit operations, fragments both ways."""
-    if layout.kind == "fragment":
-        back = layout.map.inverse()
-        return [f"{output} = {gather(bit_map, output)};" for bit_map in (layout.map, back) for output in bit_map.outputs]
-    if layout.kind == "metadata":  # the map counts fields, programs count bits
-        below = {"field": _REGISTER_BITS.bit_length() - 1 - layout.map.outputs["field"]}
-        return [f"lane = {gather(layout.map, 'lane')};", f"bit = {gather(layout.map, 'field', zeros=below)};"]
-    entry = spec.scales[layout.entry]
-    below = {}
-    for name, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)):  # the map counts them from 0 on
-        below[name] = ids[-1].bit_length() - layout.map.inputs[name]
-        if ids != tuple(index << below[name] for index in range(len(ids))):
-            return []
-    return [f"{output} = {gather(layout.map, output, zeros=below)};" for output in layout.map.outputs]
+    forward, back = both_ways(spec, layout)
+    shown = [*forward.items(), *(back.items() if layout.kind == "fragment" else ())]
+    return [f"{name} = {expression};" for name, expression in shown]
 
 
 def _fragment_section(spec: Spec, group: Sequence[_Use]) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 
-from ptxmma import formula
-from ptxmma.generator.emit.docs import pictures
-from ptxmma.model import Granularity, Layout, SharedMemory, Spec, Swizzle
+from ptxmma import pictures
+from ptxmma.model import Granularity, SharedMemory, Spec, Swizzle
 from ptxmma.operands import Operand
 
 
@@ -31,28 +30,19 @@ class Gallery:
         assert layout is not None
         key: tuple[Hashable, ...] = (layout.kind, layout.rows, layout.cols, repr(layout.map.bits))
         if layout.kind == "fragment":
-            per_register, endless, pattern = operand.elements_per_register, self.endless(layout), operand.sparsity
+            per_register, endless, pattern = operand.elements_per_register, pictures.endless(self._spec, layout), operand.sparsity
             ratio = (pattern.chunk, pattern.kept) if pattern else None
             key = (*key, layout.operands, per_register, endless, ratio)
-            return self._show(key, layout.name, lambda: pictures.fragment(layout, per_register, endless=endless, pattern=pattern))
-        if layout.kind == "metadata":
-            return self._show(key, layout.name, lambda: pictures.metadata(layout))
-        entry = self._spec.scales[layout.entry]
-        key = (*key, entry.operand, entry.byte_ids, entry.thread_ids)
-        return self._show(key, layout.name, lambda: pictures.scales(layout, entry))
+        if layout.kind == "scale":
+            entry = self._spec.scales[layout.entry]
+            key = (*key, entry.operand, entry.byte_ids, entry.thread_ids)
+        return self._show(key, layout.name, lambda: pictures.operand(self._spec, operand))
 
     def width(self, name: str) -> int:
         """The natural width of a picture in pixels."""
         found = re.search(r'width="(\d+)"', self.files[f"{name}.svg"])
         assert found is not None
         return int(found[1])
-
-    def endless(self, layout: Layout) -> bool:
-        """Whether a layout's matrix grows with an N that has many values."""
-        if "N" not in layout.shape or layout.kind != "fragment":
-            return False
-        entry = self._spec.fragments[layout.entry]
-        return any("n" in formula.names(formula.parse(text)) for text in (entry.rows, entry.cols))
 
     def storage(self, pattern: Granularity) -> str:
         """The picture of an example of sparse storage."""

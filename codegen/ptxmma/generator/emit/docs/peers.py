@@ -23,8 +23,11 @@ def page(report: Report) -> dict[str, Any]:
         "places": f"{report.places:,}",
         "asserted": f"{report.asserted:,}",
         "passes": f"{report.passes:,}",
+        "shapes": f"{report.shapes:,}",
         "failures": report.failures,
-        "agreement": rest.table(("Header", "Atoms", "Instructions", "Operands compared", "Operands that differ"), _by_header(report)),
+        "agreement": rest.table(
+            ("Header", "Atoms", "Instructions", "Operands compared", "Only their shape", "Operands that differ"), _by_header(report)
+        ),
         "differences": rest.table(("What", "Operand", "The peer says", "We say", "Places that differ"), _grouped(report.differences)),
         "assembled": rest.table(
             ("Target", "CUDA release", "Accepted", "Refused"),
@@ -45,17 +48,19 @@ def _by_header(report: Report) -> Iterator[Sequence[str]]:
     for header in dict.fromkeys(atom.file for atom in report.atoms):
         atoms = [atom for atom in report.atoms if atom.file == header]
         operands = [(atom.atom, operand) for atom in atoms for operand in atom.layouts]
+        shapes = [(atom.atom, operand) for atom in atoms for operand in atom.shapes]
         yield (
             rest.code(header),
             str(len(atoms)),
             str(len({atom.instruction for atom in atoms})),
             str(len(operands)),
-            str(len(differing.intersection(operands))),
+            str(len(shapes)),
+            str(len(differing.intersection([*operands, *shapes]))),
         )
     shared = len(report.shared)
     subjects = {entry.subject for entry in report.differences} - {atom.atom for atom in report.atoms}
     wrong = sum(subject.startswith("GMMA::Layout") for subject in subjects)
-    yield "layouts and descriptors in shared memory", str(shared), rest.NOTHING, str(shared), str(wrong)
+    yield "layouts and descriptors in shared memory", str(shared), rest.NOTHING, str(shared), "0", str(wrong)
 
 
 def _grouped(differences: Iterable[Difference]) -> Iterator[Sequence[str]]:

@@ -160,7 +160,8 @@ def _observations(report: Silicon) -> Iterator[Sequence[str]]:
 def _mutation(report: dict[str, Any]) -> dict[str, Any]:
     if not report:
         return {}
-    survivors = report["survivors"]
+    survivors, printed = report["survivors"], report["printed"]
+    alive = [*survivors, *printed["survivors"]]
     killed = [(one["name"], one["independent"], sum(one["killed"].values()), one["killed"]) for one in report["witnesses"]]
     return {
         "tried": f"{report['tried']:,}",
@@ -169,7 +170,15 @@ def _mutation(report: dict[str, Any]) -> dict[str, Any]:
         "independent": f"{sum(count for _, independent, count, _ in killed if independent):,}",
         "same": len(report["unchanged"]) + len(report["reworded"]),
         "survived": len(survivors),
-        "unexplained": sum(not one.get("explained") for one in survivors),
+        "rate": f"{len(survivors) / max(1, report['tried'] - len(report['unchanged']) - len(report['reworded'])):.1%}",
+        "unexplained": sum(not one.get("explained") for one in alive),
+        "printed": {
+            "tried": f"{printed['tried']:,}",
+            "of": f"{printed['all']:,}",
+            "contradicted": f"{sum(printed['killed'].values()):,}",
+            "same": len(printed["unchanged"]) + len(printed["reworded"]),
+            "survived": len(printed["survivors"]),
+        },
         "killed": rest.table(
             ("First contradicted by", "Independent of the spec", "Mutants", "Checks"),
             (
@@ -191,6 +200,6 @@ def _mutation(report: dict[str, Any]) -> dict[str, Any]:
         ),
         "survivors": rest.table(
             ("Mutant", "Why nothing contradicts it"),
-            ((rest.code(one["mutant"]), rest.text(one.get("explained", "")) or rest.NOTHING) for one in survivors),
+            ((rest.code(one["mutant"]), rest.text(one.get("explained", "")) or rest.NOTHING) for one in alive),
         ),
     }

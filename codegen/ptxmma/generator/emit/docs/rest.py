@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ptxmma import pictures
 from ptxmma.model import Condition, Range
 
 #: What could be markup where it stands: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
@@ -17,7 +18,7 @@ _STARTS_BLOCK = re.compile(r"[-+*\u2022\u2023\u2043]( |$)|\.\.|__|>>>|[:|/]|-|\(
 #: What stands in a table where there is nothing.
 NOTHING = "\u2013"
 #: A multiplication sign that does not break from its factors.
-TIMES = "\u00a0\u00d7\u00a0"
+TIMES = pictures.TIMES
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK = re.compile(r"\n(?=[^\n])")
 _SECTION = re.compile(r"\d+(\.\d+)+")

@@ -15,17 +15,20 @@ from typing import NamedTuple
 
 from ptxmma.bitmap import Run
 from ptxmma.formula import Value, evaluate, parse
-from ptxmma.generator.emit.docs.rest import TIMES
-from ptxmma.model import Granularity, Layout, ScaleLayout, Swizzle
+from ptxmma.formula import names as names_in
+from ptxmma.model import Granularity, Layout, ScaleLayout, Spec, Swizzle
+from ptxmma.operands import Operand
 
 #: Above this many elements a fragment is drawn with a cell for each register.
 MOST_CELLS = 2048
 #: A wider or higher matrix is cut into panels of this many cells.
 _PANEL = 32
 _WIDEST, _NARROWEST = 1340, 440
-_CELL_WIDTH, _CELL_HEIGHT = 34, 26
+_CELL_WIDTH, _WIDE_CELL, _CELL_HEIGHT = 34, 44, 26
 _AXIS, _MARGIN = 50, 14
 
+#: A multiplication sign between spaces at which no line breaks.
+TIMES = "\u00a0\u00d7\u00a0"
 #: An en dash, which looks too much like a minus to stand in the code.
 _TO = "\u2013"
 #: Eight hues (after Okabe and Ito, who chose them for colour-blind readers) in four strengths: a quad has one hue.
@@ -80,6 +83,13 @@ class Panel(NamedTuple):
     def height(self) -> int:
         """Pixels, with all that stands above the cells."""
         return self.above + _CELL_HEIGHT * len(self.rows)
+
+
+class Mark(NamedTuple):
+    """A cell of :func:`table`; ``colour`` is a thread or any number, or :data:`BLANK`."""
+
+    text: str
+    colour: int
 
 
 def xml(text: str) -> str:
@@ -214,6 +224,59 @@ def _blocks(panel: Panel) -> Iterator[str]:
     for colour in sorted(paths):
         fill = 'class="o"' if colour == BLANK else f'fill="{_COLOURS[colour]}"'
         yield f'<path {fill} d="{"".join(paths[colour])}"/>'
+
+
+def colour(number: int) -> str:
+    """The colour of a thread, or of any other number, in CSS: the four threads of a quad have strengths of one hue."""
+    return _COLOURS[number % len(_COLOURS)]
+
+
+def table(title: str, notes: Sequence[str], corner: str, rows: Sequence[str], cols: Sequence[str], cells: Sequence[Sequence[Mark]]) -> str:
+    """A picture of any table of cells, cut into panels; rows and columns are named along its edges."""
+    width = max(_CELL_WIDTH, 7 * max((len(cell.text) for line in cells for cell in line), default=0) + 8)  # of bold letters
+    fit = min(_PANEL, 1 << max(1, (_WIDEST - _AXIS) // width).bit_length() - 1)
+    panels = []
+    for down in _cut(len(rows), 1, _PANEL):
+        for across in _cut(len(cols), 1, fit):
+            part = [[cells[row][col] for col in across] for row in down]
+            panels.append(
+                Panel(
+                    head="",
+                    corner=corner,
+                    rows=[rows[row] for row in down],
+                    cols=[cols[col] for col in across],
+                    colours=[[cell.colour for cell in line] for line in part],
+                    tops=[[xml(cell.text) for cell in line] for line in part],
+                    labels=[],
+                    cell=width,
+                )
+            )
+    return sheet(title, notes, panels)
+
+
+# --- operands ---------------------------------------------------------------------------------------------------------------
+
+
+def operand(spec: Spec, shown: Operand) -> str:
+    """Where the elements of an operand in registers stand: of a fragment, of sparsity metadata or of scale factors.
+
+    Raises:
+        ValueError: the operand has no layout.
+    """
+    layout = shown.layout
+    if layout is None:
+        raise ValueError(f"operand {shown.name!r} has no layout")
+    if layout.kind == "fragment":
+        return fragment(layout, shown.elements_per_register, endless=endless(spec, layout), pattern=shown.sparsity)
+    return metadata(layout) if layout.kind == "metadata" else scales(layout, spec.scales[layout.entry])
+
+
+def endless(spec: Spec, layout: Layout) -> bool:
+    """Whether a layout's matrix grows with an N that has many values."""
+    if "N" not in layout.shape or layout.kind != "fragment":
+        return False
+    entry = spec.fragments[layout.entry]
+    return any("n" in names_in(parse(text)) for text in (entry.rows, entry.cols))
 
 
 # --- fragments --------------------------------------------------------------------------------------------------------------
@@ -534,6 +597,50 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
     ]
     return sheet(title, notes, [matrix, memory])
+
+
+def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: Sequence[Sequence[int]]) -> str:
+    """A whole matrix in shared memory: on the left where each 16-byte unit of each line lies, on the right what lies there.
+
+    ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` are those of the units,
+    line by line, as they lie after the swizzle.
+    """
+    units = range(len(addresses[0]))
+    tint = [[4 * unit + line % 4 for unit in units] for line in range(len(addresses))]
+    holder = {address: (line, unit) for line, row in enumerate(addresses) for unit, address in enumerate(row)}
+    base = min(holder) // _LINE * _LINE
+    lines = range(base, max(holder) + 1, _LINE)
+    per_line = range(0, _LINE, _UNIT)
+    panels = []
+    for down in _cut(len(addresses), 1, _PANEL):
+        for across in _cut(len(units), 1, _PANEL):
+            panels.append(
+                Panel(
+                    head="in the matrix",
+                    corner=corner,
+                    rows=_edge(down),
+                    cols=[_edge(range(step * unit, step * unit + step, step))[0] for unit in across],
+                    colours=[[tint[line][unit] for unit in across] for line in down],
+                    tops=[[str(addresses[line][unit]) for unit in across] for line in down],
+                    labels=[],
+                    cell=_WIDE_CELL,
+                )
+            )
+    for part in _cut(len(lines), 1, _PANEL):
+        inside = [[holder.get(lines[line] + byte) for byte in per_line] for line in part]
+        panels.append(
+            Panel(
+                head="in shared memory",
+                corner="address",
+                rows=[str(lines[line]) for line in part],
+                cols=[f"+{byte}" for byte in per_line],
+                colours=[[tint[at[0]][at[1]] if at else BLANK for at in row] for row in inside],
+                tops=[[f"{at[0]},{step * at[1]}" if at else "" for at in row] for row in inside],
+                labels=[],
+                cell=_WIDE_CELL,
+            )
+        )
+    return sheet(title, notes, panels)
 
 
 def _moved(before: int, place: int) -> str:

@@ -1,0 +1,79 @@
+"""``ptxmma diff``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmma.cli.options import json_option
+from ptxmma.cli.render import blocks, emit
+
+if TYPE_CHECKING:
+    from ptxmma.comparison import Change
+    from ptxmma.generator.revisions import Found
+
+#: So many subjects of one change are shown; JSON has them all.
+_SHOWN = 3
+
+
+@click.command("diff")
+@click.argument("old")
+@click.argument("new")
+@json_option
+def command(old: str, new: str, as_json: bool) -> None:
+    """Compare two specs by what they mean.
+
+    OLD and NEW are directories of YAML, ptxmma.json files, or git revisions of the repository here.  Prose, sources and the wording of
+    formulas do not count.  Between two specs the generated files are compared too.
+
+    Exits with 1 if a consumer would break: an instruction or target is gone, an element stands elsewhere, a name is another.
+
+    \b
+    Examples:
+      ptxmma diff HEAD~1 spec
+      ptxmma diff old/ptxmma.json generated/database/ptxmma.json --json
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.comparison import compare
+
+    before, after = _read(old, "OLD"), _read(new, "NEW")
+    changes = compare(before.catalog, after.catalog)
+    if before.spec and after.spec:
+        from ptxmma.generator import differences
+
+        changes = sorted([*changes, *differences.files(before.catalog, after.catalog)], key=lambda change: not change.breaking)
+    broken = sum(change.breaking for change in changes)
+    if as_json:
+        emit({"breaking": broken > 0, "changes": [change._asdict() for change in changes]})
+    elif changes:
+        click.echo(f"changes: {len(changes)}, breaking: {broken}")
+        _print(changes)
+    else:
+        click.echo("both mean the same")
+    sys.exit(1 if broken else 0)
+
+
+def _print(changes: list[Change]) -> None:
+    for title, breaking in (("breaks consumers", True), ("does not", False)):
+        blocks({title: [_line(change) for change in changes if change.breaking == breaking]})
+
+
+def _line(change: Change) -> str:
+    subjects = ", ".join(change.subjects[:_SHOWN])
+    more = len(change.subjects) - _SHOWN
+    return f"{change.kind}: {change.text}: {subjects}" + (f" and {more} more" if more > 0 else "")
+
+
+def _read(name: str, what: str) -> Found:
+    """One of the two; exits with 2 where it cannot be read."""
+    from ptxmma.generator import revisions
+    from ptxmma.generator.problems import SpecError
+
+    try:
+        return revisions.read(name)
+    except SpecError as error:
+        click.echo(error, err=True)
+        raise click.BadParameter(f"the spec {name} has {len(error.problems)} problems", param_hint=what) from None
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint=what) from None

@@ -1,0 +1,68 @@
+"""``ptxmma export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ptxmma.cli import Failure
+from ptxmma.cli.options import database_option
+
+FORMATS = ("sqlite", "json", "csv", "parquet")
+
+
+@click.command("export")
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to make of the database.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where to; all tables as csv or parquet go to a directory or a .zip file.")
+@click.option("--table", "name", metavar="NAME", help="Only this table or view; without --out to stdout.")
+@database_option
+def command(form: str, out: Path | None, name: str | None, database: str | None) -> None:
+    """Hand the whole database over to other tools.
+
+    Every format has the same tables; ptxmma.sql says what they hold, and the view variant_targets is the place to start.  Parquet needs
+    pyarrow: pip install 'ptxmma[parquet]'.
+
+    \b
+    Examples:
+      ptxmma export --format sqlite --out ptxmma.sqlite
+      ptxmma export --format csv --table variant_targets
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    if form == "sqlite" and (name is not None or out is None):
+        raise click.UsageError("a SQLite file has all tables and needs a place: --format sqlite --out FILE")
+    if name is None and out is None and form != "json":
+        raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY, --out FILE.zip, or one --table NAME")
+    if name is None and out is not None and form in ("csv", "parquet") and out.suffix == f".{form}":
+        raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY or --out FILE.zip, not {out}")
+    from ptxmma import exports
+
+    try:
+        connection = exports.connect(database)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--database") from None
+    try:
+        if form == "sqlite":
+            assert out is not None
+            exports.save_sqlite(connection, out)
+        elif name is None and form != "json":
+            assert out is not None
+            exports.save_tables(connection, form, out)
+        elif name is None:
+            _write(exports.all_json(connection), out)
+        else:
+            _write(exports.TABLE_FORMATS[form](exports.relation(connection, name)), out)
+    except exports.UnknownTableError as error:
+        raise click.BadParameter(str(error), param_hint="--table") from None
+    except OSError as error:
+        if out is None:
+            raise
+        raise Failure(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _write(data: bytes, out: Path | None) -> None:
+    from ptxmma import exports
+
+    if out is None:
+        click.echo(data, nl=False)
+    else:
+        exports.save(data, out)

@@ -1,0 +1,66 @@
+"""``ptxmma list``."""
+
+from __future__ import annotations
+
+import click
+
+from ptxmma.cli.options import database_option, held, known_names, table_options
+from ptxmma.cli.render import Table, draw
+
+
+@click.command("list")
+@click.option("--family", metavar="NAME", shell_complete=known_names("family"), help="Only this family: mma, mma.sp, wgmma …")
+@click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a.")
+@click.option(
+    "--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="Only what a module of this PTX ISA version may use: 8.0."
+)
+@click.option("--type", "element", metavar="NAME", shell_complete=known_names("element"), help="Only with operands of this type: e4m3.")
+@click.option("--shape", metavar="SHAPE", help="Only of this shape: m16n8k32, or m64nNk16 for every N.")
+@click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
+@click.option("--all", "every", is_flag=True, help="A line for each instruction, also for those that differ in N alone.")
+@table_options()
+@database_option
+def command(
+    family: str | None,
+    target: str | None,
+    ptx: str | None,
+    element: str | None,
+    shape: str | None,
+    sparse: bool | None,
+    every: bool,
+    form: str,
+    database: str | None,
+) -> None:
+    """List the instructions that are legal there.
+
+    The filters hold together: with --target and --ptx, what that target accepts in that version.  The column ptx has the first version
+    on --target, or on any; targets has the least ones, with a + where others that have its features accept it too.  What is not
+    documented is not in the manual: assemblers accept it all the same.
+
+    \b
+    Example:
+      ptxmma list --target sm_90a --ptx 8.0 --type e4m3
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma import listing
+    from ptxmma.instructions import instructions
+
+    spec = held(database).database.spec
+    try:
+        found = instructions(family=family, target=target, ptx=ptx, element=element, shape=shape, sparse=sparse, database=database)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    rows = [
+        (
+            line.spelling,
+            line.shape or None,
+            " ".join(line.types) or None,
+            listing.spans(line.n) or None,
+            listing.first_version(line.accepted_by, target),
+            " ".join(listing.least_targets(spec, line.accepted_by)),
+            "yes" if line.documented else "no",
+        )
+        for line in listing.lines(found, merged=not every)
+    ]
+    if not rows:
+        click.echo("no instruction is like that", err=True)
+    draw(Table(("instruction", "shape", "types", "n", "ptx", "targets", "documented"), rows), form)

@@ -1,0 +1,68 @@
+"""What verbs about places share: tables of a matrix, coloured and cut where a terminal is too narrow; numbers within limits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmma.cli.render import Cell, Table, console, draw
+
+if TYPE_CHECKING:
+    from ptxmma.instructions import Instruction
+
+#: Blanks beside the text of a cell.
+_BESIDE = 3
+
+
+def within(option: str, value: int, limit: int) -> None:
+    """Refuse the value of an option outside 0..limit-1."""
+    if not 0 <= value < limit:
+        raise click.UsageError(f"--{option} {value} is outside 0..{limit - 1}")
+
+
+def elsewhere(instruction: Instruction, matrix: str) -> str:
+    """The question that tells where a matrix lies in shared memory; empty where the instruction reads it through no descriptor."""
+    facts, kinds = instruction.variant.facts, instruction.variant.instruction.operand_kinds.values()
+    if not any(kind.kind == "descriptor" and kind.of == matrix for kind in kinds):
+        return ""
+    rows, depth = facts["m" if matrix == "a" else "n"], facts["k"]
+    if instruction.sparse and matrix == "a":
+        depth = instruction.metadata.chunks * instruction.metadata.granularity.kept
+    return f"`ptxmma smem --type {facts[f'{matrix}type']} --major k --swizzle none --rows {rows} --cols {depth}`"
+
+
+def coloured(text: str | int, number: int) -> Cell:
+    """A cell in the colour that pictures give a thread, or any other number."""
+    from ptxmma.pictures import colour
+
+    return Cell(text, f"#14171a on {colour(number)}")
+
+
+def draw_matrix(table: Table, form: str) -> None:
+    """Print a table whose first column names the rows: in a terminal as parts that fit, each with these names."""
+    if form != "grid" or not sys.stdout.isatty():
+        draw(table, form)
+        return
+    for number, part in enumerate(_parts(table, console().width)):
+        if number:
+            click.echo()
+        draw(part, form)
+
+
+def _parts(table: Table, width: int) -> Iterator[Table]:
+    sizes = [max(len(name), *(_length(row[place]) for row in table.rows)) + _BESIDE for place, name in enumerate(table.columns)]
+    fit = max(1, (width - sizes[0]) // max(sizes[1:], default=1))
+    if fit < len(sizes) - 1:
+        fit = 1 << fit.bit_length() - 1  # rows and columns repeat in powers of two
+    for first in range(1, len(sizes), fit):
+        cut = slice(first, first + fit)
+        rows = [[row[0], *row[cut]] for row in table.rows]
+        yield Table([table.columns[0], *table.columns[cut]], rows, table.title if first == 1 else "")
+
+
+def _length(cell: str | int | Cell | None) -> int:
+    value = cell.value if isinstance(cell, Cell) else cell
+    return 0 if value is None else len(str(value))

@@ -1,0 +1,164 @@
+"""``ptxmma smem``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxmma.cli.matrices import coloured, draw_matrix, within
+from ptxmma.cli.options import database_option, held, table_options
+from ptxmma.cli.tiles import in_options, swizzle_name, tile_option
+
+if TYPE_CHECKING:
+    from ptxmma.canonical import Geometry
+    from ptxmma.cli.render import Table
+
+#: The addresses of each 16 bytes of each line.
+Units = list[list[int]]
+#: The strength of the colours of banks.
+_STRONG = 2
+
+
+@click.command("smem")
+@tile_option("type", required=True)
+@tile_option("major", required=True)
+@tile_option("swizzle", required=True)
+@tile_option("rows", required=True)
+@tile_option("cols", required=True)
+@tile_option("address", default=0)
+@tile_option("lbo")
+@tile_option("sbo")
+@tile_option("base-offset", default=0)
+@click.option("--row", type=int, help="One element: its row (of B its column), with --col.")
+@click.option("--col", type=int, help="Its place along k.")
+@click.option("--transpose", is_flag=True, help="Lines as columns.")
+@click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
+@table_options("svg")
+@database_option
+def command(element: str, major: str, swizzle: str, form: str, database: str | None, **given: Any) -> None:
+    """Say where a matrix lies in shared memory, and what accesses to it cost.
+
+    The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, of an MN-major matrix a column.  Below it
+    stands how many wavefronts the usual accesses of a warp need, the worst of each kind, and the least that as many bytes can cost.
+
+    \b
+    Example:
+      ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    held(database)
+    from ptxmma.canonical import Geometry
+
+    strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
+    try:
+        layout = Geometry(
+            element,
+            major.upper(),
+            swizzle_name(swizzle),
+            given["rows"],
+            given["cols"],
+            start=given["address"],
+            database=database,
+            **strides,
+        )
+        units = layout.units()
+    except ValueError as error:
+        raise click.UsageError(in_options(str(error))) from None
+    row, col = given["row"], given["col"]
+    if (row is None) != (col is None) or (row is not None and (form == "svg" or given["conflicts"] or given["transpose"])):
+        raise click.UsageError("one element is --row and --col, without --transpose, --conflicts and --format svg")
+    if row is not None:
+        within("row", row, layout.x)
+        within("col", col, layout.k)
+        _element(layout, row, col, form, database)
+    elif form == "svg":
+        click.echo(_picture(layout, units), nl=False)
+    elif form == "json":
+        _json(layout, None if given["conflicts"] else units, database)
+    else:
+        if not given["conflicts"]:
+            draw_matrix(_map(layout, units, given["transpose"]), form)
+        if given["conflicts"] or form == "grid":
+            _costs(layout, form, database, apart=not given["conflicts"])
+
+
+def _element(layout: Geometry, row: int, col: int, form: str, database: str | None) -> None:
+    from ptxmma.canonical import memory_of
+    from ptxmma.cli.render import Table, draw, emit
+
+    address, banks = layout.address(row, col), memory_of(database).banks
+    answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
+    if layout.element.bits < 8:
+        answer["bit"] = (col if layout.majorness == "K" else row) * layout.element.bits % 8
+    if form == "json":
+        emit(answer)
+    else:
+        draw(Table(list(answer), [list(answer.values())]), form)
+
+
+def _corner(layout: Geometry) -> str:
+    return "row \\ col" if layout.majorness == "K" else "col \\ row"
+
+
+def _title(layout: Geometry) -> str:
+    return (
+        f"{layout.element.name}, {layout.majorness}-major, swizzle {layout.swizzle}: {layout.x} x {layout.k} in {layout.size} bytes "
+        f"at {layout.start}, LBO {layout.lbo}, SBO {layout.sbo}"
+    )
+
+
+def _map(layout: Geometry, units: Units, transpose: bool) -> Table:
+    """Addresses in the colour of the banks that they lie in."""
+    from ptxmma.cli.render import Table
+
+    step = layout.per_unit
+    size = step * layout.element.bits // 8
+    lines = [str(line) for line in range(len(units))]
+    edge = [f"{step * unit}-{step * unit + step - 1}" for unit in range(len(units[0]))]
+    cells = [[coloured(address, 4 * (address // size) + _STRONG) for address in line] for line in units]
+    corner = _corner(layout)
+    if transpose:
+        lines, edge, cells = edge, lines, list(map(list, zip(*cells, strict=True)))
+        corner = " \\ ".join(reversed(corner.split(" \\ ")))
+    return Table([corner, *edge], [[name, *row] for name, row in zip(lines, cells, strict=True)], _title(layout))
+
+
+def _costs(layout: Geometry, form: str, database: str | None, *, apart: bool) -> None:
+    from ptxmma.accesses import access_patterns
+    from ptxmma.cli.render import Table, draw
+
+    rows = [
+        (each.name, each.lanes, each.width, each.accesses, each.wavefronts, each.least)
+        for each in access_patterns(layout, database=database)
+    ]
+    if apart:
+        click.echo()
+    draw(Table(("access", "lanes", "bytes each", "accesses", "wavefronts", "least"), rows), form)
+
+
+def _picture(layout: Geometry, units: Units) -> str:
+    from ptxmma.pictures import image
+
+    notes = [
+        f"On the left the address of each 16 bytes, which are {layout.per_unit} elements. On the right what lies at each address: its line "
+        "and its first element. A line on the right is once through all banks.",
+    ]
+    return image(_title(layout), notes, _corner(layout), layout.per_unit, units)
+
+
+def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
+    from ptxmma.accesses import access_patterns
+    from ptxmma.cli.render import emit
+    from ptxmma.descriptors import Descriptor
+
+    about = {"type": layout.element.name, "major": layout.majorness, "swizzle": layout.swizzle, "rows": layout.x, "cols": layout.k}
+    about |= {"address": layout.start, "size": layout.size, "lbo": layout.lbo, "sbo": layout.sbo, "base_offset": layout.base_offset}
+    answer: dict[str, Any] = {**about, "descriptor": f"{Descriptor.of(layout).encode(database=database):#018x}"}
+    if units is not None:
+        line_name, along = ("row", "col") if layout.majorness == "K" else ("col", "row")
+        answer["units"] = [
+            {line_name: line, along: unit * layout.per_unit, "address": address}
+            for line, row in enumerate(units)
+            for unit, address in enumerate(row)
+        ]
+    emit({**answer, "accesses": [each._asdict() for each in access_patterns(layout, database=database)]})

@@ -1,0 +1,68 @@
+"""What verbs about shared memory share: options that say which matrix lies there, and how."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxmma.cli.options import known_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def integer(value: object) -> int:
+    """The type of options that take an integer, in hexadecimal with ``0x``."""
+    try:
+        return int(str(value), 0)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no integer; hexadecimal starts with 0x") from None
+
+
+_HELP = {
+    "type": "The element type, as in PTX: bf16.",
+    "major": "Which dimension is contiguous: k, or mn for the rows of A and the columns of B.",
+    "swizzle": "none, 32, 64 or 128 bytes.",
+    "rows": "Rows of A, or columns of B.",
+    "cols": "Depth, along k; of a sparse A the stored one.",
+    "address": "Shared address of the first byte, before the swizzle.",
+    "lbo": "Leading dimension byte offset, in bytes.",
+    "sbo": "Stride dimension byte offset, in bytes.",
+    "base-offset": "Base offset of the swizzle's pattern.",
+}
+
+
+def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """One of the options in :data:`_HELP`, with whatever else click takes."""
+    kinds: dict[str, Any] = {"type": str, "major": click.Choice(["k", "mn"], case_sensitive=False), "swizzle": str}
+    argument = {"type": "element"}.get(name, name.replace("-", "_"))
+    if name == "type":
+        more |= {"metavar": "NAME", "shell_complete": known_names("element")}
+    if name == "swizzle":
+        more["metavar"] = "BYTES"
+    return click.option(f"--{name}", argument, type=kinds.get(name, integer), help=_HELP[name], show_default="default" in more, **more)
+
+
+def swizzle_name(given: str) -> str:
+    """The name of a swizzle mode as users write it: ``128`` is ``"128B"``."""
+    return f"{given}B" if given.isdigit() else given
+
+
+def in_options(message: str) -> str:
+    """An error of the library about values, with options in the place of the library's names for them."""
+    names = {
+        "start": "address",
+        "start_address": "address",
+        "leading_byte_offset": "lbo",
+        "stride_byte_offset": "sbo",
+        "x": "rows",
+        "k": "cols",
+    }
+
+    def option(found: re.Match[str]) -> str:
+        known = names.get(found[1], found[1].replace("_", "-"))
+        return f"--{known} " if known in _HELP else found[0]
+
+    return re.sub(r"\b([a-z_]+) = ", option, message.partition("; store_tiles")[0])

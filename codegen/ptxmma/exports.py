@@ -1,0 +1,197 @@
+"""The whole database for other tools: SQLite, JSON, CSV, Parquet.
+
+All have the tables of ``ptxmma.sql``, which says what each column means; its views can be asked for by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma import paths
+
+#: Beside ``ptxmma.json``.
+SCRIPT = "ptxmma.sql"
+
+Value = str | int | None
+#: One moment for all files of an archive, the earliest that it can hold: the same database gives the same bytes.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+class Relation(NamedTuple):
+    """A table or view: its name, the names of its columns, and its rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Value, ...]]
+
+
+class UnknownTableError(LookupError):
+    """No such table or view; the message names the closest, or all."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        import difflib
+
+        close = difflib.get_close_matches(name, known, 3)
+        super().__init__(f"there is no table {name!r}; " + ("closest: " if close else "there are ") + ", ".join(close or known))
+
+
+def connect(database: str | os.PathLike[str] | None = None) -> sqlite3.Connection:
+    """The tables and views in memory, from the SQL text beside a ``ptxmma.json``, or the packaged one.
+
+    Raises:
+        OSError: there is no such text, or it cannot be read.
+        ValueError: it is no SQL.
+    """
+    script = Path(database or paths.DATABASE).with_name(SCRIPT)
+    text = script.read_text(encoding="utf-8")
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(text)
+    except sqlite3.Error as error:
+        connection.close()
+        raise ValueError(f"{script}: no SQL of ptxmma: {error}") from None
+    return connection
+
+
+def tables(connection: sqlite3.Connection) -> list[str]:
+    """The names of the tables, in the order in which the script makes them."""
+    return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
+
+
+def views(connection: sqlite3.Connection) -> list[str]:
+    """The names of the views."""
+    return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY rowid")]
+
+
+def relation(connection: sqlite3.Connection, name: str) -> Relation:
+    """A table or view with all its rows.
+
+    Raises:
+        UnknownTableError: there is none of that name.
+    """
+    known = [*tables(connection), *views(connection)]
+    if name not in known:
+        raise UnknownTableError(name, known)
+    cursor = connection.execute(f'SELECT * FROM "{name}"')
+    return Relation(name, tuple(column for column, *_ in cursor.description), cursor.fetchall())
+
+
+def relations(connection: sqlite3.Connection) -> Iterator[Relation]:
+    """Every table with all its rows."""
+    for name in tables(connection):
+        yield relation(connection, name)
+
+
+# --- one table --------------------------------------------------------------------------------------------------------------
+
+
+def to_csv(table: Relation) -> bytes:
+    """A table as CSV with a line of names; NULL is an empty field."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return out.getvalue().encode()
+
+
+def to_json(table: Relation) -> bytes:
+    """A table as a JSON list with an object, on a line of its own, for each row."""
+    return (_rows(table) + "\n").encode()
+
+
+def _rows(table: Relation) -> str:
+    rows = (json.dumps(dict(zip(table.columns, row, strict=True)), ensure_ascii=False) for row in table.rows)
+    return "[" + ",\n ".join(rows) + "]"
+
+
+def to_parquet(table: Relation) -> bytes:
+    """A table as a Parquet file.
+
+    Raises:
+        ModuleNotFoundError: pyarrow is not installed.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table([pyarrow.array(column) for column in columns], names=list(table.columns)), out)
+    return out.getvalue()
+
+
+#: Formats by the ending of their files, which is their name too.
+TABLE_FORMATS: dict[str, Callable[[Relation], bytes]] = {"csv": to_csv, "json": to_json, "parquet": to_parquet}
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------------
+
+
+def all_json(connection: sqlite3.Connection) -> bytes:
+    """All tables as one JSON object: name to list of rows."""
+    return ("{" + ",\n".join(f"{json.dumps(table.name)}: {_rows(table)}" for table in relations(connection)) + "}\n").encode()
+
+
+def save_sqlite(connection: sqlite3.Connection, target: Path) -> None:
+    """A SQLite file with all tables and views.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _replacing(target) as name:
+        os.unlink(name)  # SQLite wants to make it
+        try:
+            connection.execute("VACUUM INTO ?", (name,))
+        except sqlite3.Error as error:
+            raise OSError(0, str(error), str(target)) from None
+
+
+def save_tables(connection: sqlite3.Connection, form: str, target: Path) -> None:
+    """A file for each table in one of :data:`TABLE_FORMATS`, in a directory, or in an archive if ``target`` ends in ``.zip``.
+
+    Raises:
+        OSError: it cannot be written.
+        ModuleNotFoundError: pyarrow is not installed.
+    """
+    files = {f"{table.name}.{form}": TABLE_FORMATS[form](table) for table in relations(connection)}
+    if target.suffix == ".zip":
+        with _replacing(target) as name, zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file, data in files.items():
+                archive.writestr(zipfile.ZipInfo(file, _EPOCH), data, zipfile.ZIP_DEFLATED)
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    for file, data in files.items():
+        save(data, target / file)
+
+
+def save(data: bytes, target: Path) -> None:
+    """A file with that content, which takes the place of an older one only when it is complete.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _replacing(target) as name:
+        Path(name).write_bytes(data)
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[str]:
+    """The name of a new file that takes the place of ``target`` when all went well."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    try:
+        yield name
+        os.chmod(name, 0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

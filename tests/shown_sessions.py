@@ -1,0 +1,45 @@
+"""What tests of pages share: the sessions that a page shows, in which a shell runs commands and prints what they say.
+
+What follows a dollar sign is run, with the lines after it that begin with ``>``; then comes what it prints.  A line of three dots stands
+for any number of lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_RST = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", re.M)
+_MARKDOWN = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
+
+
+def sessions(page: str) -> Iterator[tuple[str, str]]:
+    """Each command of a page in reStructuredText or Markdown, and what it prints."""
+    blocks = [re.sub(r"^   ", "", block, flags=re.M) for block in _RST.findall(page)] + _MARKDOWN.findall(page)
+    for block in blocks:
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            lines = part.rstrip("\n").split("\n")
+            command = [lines[0]]
+            while len(lines) > len(command) and lines[len(command)].startswith("> "):
+                command.append(lines[len(command)][2:])
+            yield "\n".join(command), "\n".join(lines[len(command) :]).strip("\n")
+
+
+def printed(command: str, folder: Path, **environment: str) -> str:
+    """What a command says in a folder, with ``ptxmma`` on its path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment |= {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
+
+
+def is_shown(text: str, shown: str) -> bool:
+    """Whether a page shows that text."""
+    pattern = "\n".join(r"(?:.*\n)*.*" if line.strip() == "..." else re.escape(line) for line in shown.split("\n"))
+    return re.fullmatch(pattern, text) is not None

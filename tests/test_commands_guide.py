@@ -1,0 +1,28 @@
+"""The page about ``list``, ``show``, ``export`` and ``diff`` shows what happens: `pytest -n 0 tests/test_commands_guide.py`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ptxmma import paths
+from shown_sessions import is_shown, printed, sessions
+
+
+def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
+    page = (root / "docs" / "commands.rst").read_text(encoding="utf-8") + "\n"
+    found = list(sessions(page))
+    assert {verb for command, _ in found for verb in re.findall(r"^ptxmma (\w+)", command, re.M)} == {"list", "show", "export", "diff"}
+    for command, shown in found:
+        if command.startswith("sqlite3") and shutil.which("sqlite3") is None:
+            pytest.skip("sqlite3 is not installed")
+        text = printed(command, tmp_path, SPEC=str(paths.SPEC))
+        assert is_shown(text, shown), f"$ {command}\n{text}"
+
+
+def test_three_joins_are_shown(root: Path) -> None:
+    page = (root / "docs" / "commands.rst").read_text(encoding="utf-8")
+    assert sum(command.startswith("sqlite3") and " JOIN " in command and bool(shown) for command, shown in sessions(page)) == 3

@@ -1,0 +1,218 @@
+"""``ptxmma descriptor``: encoding, decoding, and what is suspicious, with what is not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ptxmma.canonical import Geometry, readable
+from ptxmma.cli import main
+from ptxmma.descriptors import Descriptor, fields, suspicions
+from ptxmma.instructions import Catalog
+from ptxmma.shared_memory import SharedLayout
+
+_GOOD = 0x4000004000010040
+
+
+def ask(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["descriptor", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def rules(descriptor: int, majorness: str | None = None) -> list[tuple[str, str]]:
+    return [(each.field, each.rule) for each in suspicions(descriptor, majorness)]
+
+
+def made(address: int = 0, lbo: int = 16, sbo: int = 1024, base: int = 0, swizzle: str = "128B") -> int:
+    return Descriptor(start_address=address, leading_byte_offset=lbo, stride_byte_offset=sbo, base_offset=base, swizzle=swizzle).encode()
+
+
+# --- suspicions -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
+    """No false alarm on what the library makes itself: every type, majorness and swizzle, every step along k, several sizes."""
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    asked = 0
+    for majorness, mode in itertools.product(("K", "MN"), memory.swizzles):
+        for element in readable(majorness, None).values():
+            panel = mode.bytes * 8 // element.bits
+            step = 256 // element.bits
+            for lines, panels in itertools.product((64, 128), (1, 2, 4)):
+                sizes = (lines, panels * max(panel, step)) if majorness == "K" else (panels * max(panel, 64), lines)
+                if sizes[0] * sizes[1] * element.bits // 8 > 1 << 16:
+                    continue
+                layout = SharedLayout(element, majorness, mode.name, *sizes, start=4096)
+                for descriptor in layout.steps(step):
+                    asked += 1
+                    assert not suspicions(descriptor.encode(), majorness), (layout, descriptor)
+                    assert not suspicions(descriptor.encode()), (layout, descriptor)
+    assert asked > 200
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "found"),
+    [
+        (made() | 1 << 14, [("", "unused")]),
+        (made() | 1 << 46 | 1 << 60, [("", "unused"), ("", "unused")]),
+        (made(base=1, sbo=128, lbo=256, swizzle="none"), [("base_offset", "base")]),
+        (made(address=1152), [("start_address", "pattern")]),
+        (made(address=1152, base=1), []),
+        (made(address=1152, base=2), [("base_offset", "pattern")]),
+        (made(address=1024 + 32), []),
+        (made(address=512 + 32, sbo=512, swizzle="64B"), []),
+        (made(address=512 + 128, sbo=512, swizzle="64B"), [("start_address", "pattern")]),
+        (made(address=512 + 128, sbo=512, base=1, swizzle="64B"), []),
+        (made(address=512 + 128, sbo=512, base=5, swizzle="64B"), []),
+        (made(address=512 + 128, sbo=512, base=2, swizzle="64B"), [("base_offset", "pattern")]),
+        (made(sbo=0), [("stride_byte_offset", "zero")]),
+        (made(sbo=512), [("stride_byte_offset", "overlap")]),
+        (made(sbo=1040), [("stride_byte_offset", "phase")]),
+        (made(sbo=16384), [("stride_byte_offset", "bytes")]),
+        (made(sbo=2048), []),
+        (made(address=131072, sbo=131072), [("stride_byte_offset", "reach")]),
+        (made(lbo=2048, sbo=32768, swizzle="none"), [("leading_byte_offset", "bytes")]),
+        (made(lbo=2048, sbo=128, swizzle="none"), []),
+        (made(lbo=0, sbo=128, swizzle="none"), [("leading_byte_offset", "zero")]),
+    ],
+)
+def test_what_is_suspicious(descriptor: int, found: list[tuple[str, str]]) -> None:
+    assert rules(descriptor) == found
+
+
+def test_strides_are_judged_where_they_are_used() -> None:
+    """The LBO of a swizzled K-major operand is not: any value is as good."""
+    for lbo in (0, 16, 48, 16384):
+        assert rules(made(lbo=lbo), "K") == []
+    assert rules(made(lbo=0, sbo=512, swizzle="64B"), "MN") == [("leading_byte_offset", "zero")]
+    assert rules(made(lbo=0, sbo=512, swizzle="64B")) == []
+
+
+def test_fields_are_read_in_bytes_and_elements(catalog: Catalog) -> None:
+    kind = next(entry for entry in catalog.database.spec.types.elements if entry.name == "tf32")
+    found = {each.field.name: each for each in fields(_GOOD, kind)}
+    assert (found["start_address"].stored, found["start_address"].value, found["start_address"].elements) == (64, 1024, 256)
+    assert (found["swizzle"].stored, found["swizzle"].value, found["swizzle"].elements) == (1, "128B", None)
+    assert fields(_GOOD)[0].elements is None
+
+
+# --- encode -----------------------------------------------------------------------------------------------------------------
+
+
+def test_encode_fields() -> None:
+    assert ask("encode", "--address", "0x400", "--swizzle", "128", "--lbo", "16", "--sbo", "1024") == "0x4000004000010040\n"
+    found = ask("encode", "--address", "1152", "--swizzle", "128B", "--lbo", "16", "--sbo", "1024", "--base-offset", "1")
+    assert int(found, 16) == made(address=1152, base=1)
+
+
+@pytest.mark.parametrize(("major", "swizzle", "rows", "cols"), [("k", "128", 64, 128), ("mn", "64", 128, 32), ("k", "none", 64, 32)])
+def test_encode_a_matrix(major: str, swizzle: str, rows: int, cols: int) -> None:
+    asked = ["--type", "bf16", "--major", major, "--swizzle", swizzle, "--rows", str(rows), "--cols", str(cols), "--address", "2048"]
+    name = f"{swizzle}B" if swizzle.isdigit() else swizzle
+    layout = SharedLayout("bf16", major.upper(), name, rows, cols, start=2048)
+    assert int(ask("encode", *asked), 16) == layout.descriptor().encode() == Descriptor.of(layout).encode()
+    answer = json.loads(ask("encode", *asked, "--json"))
+    assert int(answer["descriptor"], 16) == layout.descriptor().encode()
+    assert [one["majorness"] for one in answer["layouts"]] == [major.upper()]
+    assert answer["suspicions"] == []
+    strides = Descriptor.decode(int(ask("encode", *asked, "--sbo", "4096"), 16))
+    assert strides.stride_byte_offset == 4096
+
+
+def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
+    result = CliRunner().invoke(main, ["descriptor", "encode", "--swizzle", "128", "--lbo", "16", "--sbo", "1040"])
+    assert result.exit_code == 1
+    assert result.stdout == f"{made(sbo=1040):#018x}\n"
+    assert result.stderr.startswith("suspicious: stride_byte_offset: SBO = 1040 is no multiple of 1024")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            "--address 0x408 --swizzle 128 --lbo 16 --sbo 1024",
+            "--address 1032 has no encoding in a descriptor; allowed: multiples of 16 from 0 to",
+        ),
+        ("--address 262144 --swizzle 128 --lbo 16 --sbo 1024", "multiples of 16 from 0 to 262128"),
+        ("--swizzle 128 --lbo 8 --sbo 1024", "--lbo 8 has no encoding"),
+        ("--swizzle 128 --lbo 16 --sbo 1000", "--sbo 1000 has no encoding"),
+        ("--swizzle 128 --lbo 16 --sbo 1024 --base-offset 8", "--base-offset 8 has no encoding in a descriptor; allowed: 0..7"),
+        ("--swizzle 96 --lbo 16 --sbo 1024", "unknown swizzle '96B'; known: none, 32B, 64B, 128B"),
+        ("--swizzle 128 --lbo x --sbo 1024", "'x' is no integer; hexadecimal starts with 0x"),
+        ("--swizzle 128 --lbo 16", "give --lbo and --sbo, or the matrix that lies there: --type, --major, --rows, --cols"),
+        ("--swizzle 128 --type bf16 --rows 64", "--major and --cols missing"),
+        (
+            "--swizzle 128 --type bf16 --major k --rows 64 --cols 60",
+            "--cols 60 must be a multiple of 64, as 64 is: swizzle 128B has panels",
+        ),
+        ("--swizzle 128 --type e4m3 --major mn --rows 128 --cols 64", "e4m3 cannot be read MN-major from shared memory; f16, bf16 can"),
+        ("--swizzle 128 --type bf16 --major k --rows 64 --cols 64 --address 64", "--address 64 must be a multiple of 128 bytes, 0 or more"),
+    ],
+)
+def test_encode_errors_say_what_is_allowed(arguments: str, said: str) -> None:
+    assert said in ask("encode", *arguments.split(), code=2)
+
+
+# --- decode -----------------------------------------------------------------------------------------------------------------
+
+
+def test_decode() -> None:
+    text = ask("decode", hex(_GOOD), "--type", "bf16", "--major", "k")
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["start_address"][1:5] == ["13:0", "64", "1024", "bytes"]
+    assert lines["start_address"][5] == "512"
+    assert lines["swizzle"][1:4] == ["63:62", "1", "128B"]
+    assert "K-major, 128-byte swizzle: ((8,m),(T,2k)):((span/16 T,SBO),(1,T))" in text
+    assert "MN-major" not in text
+    assert "  SBO: from the first 8 rows to the next 8 along x" in text
+    assert "MN-major, 128-byte swizzle" in ask("decode", str(_GOOD))
+
+
+def test_decode_in_other_formats() -> None:
+    assert (
+        ask("decode", hex(_GOOD), "--format", "csv").splitlines()[1]
+        == "start_address,13:0,64,1024 bytes,start of the matrix in shared memory"
+    )
+    assert "| swizzle " in ask("decode", hex(_GOOD), "--format", "markdown")
+    answer = json.loads(ask("decode", hex(_GOOD), "--type", "bf16", "--json"))
+    assert answer["fields"][2] == {
+        "field": "stride_byte_offset", "bits": "45:32", "holds": 64, "value": 1024, "unit": "bytes", "elements": 512,
+    }  # fmt: skip
+    assert [one["majorness"] for one in answer["layouts"]] == ["K", "MN"]
+    assert "lbo" not in answer["layouts"][0]["used"]
+
+
+def test_decode_says_what_is_suspicious() -> None:
+    wrong = made(sbo=16384) | 1 << 15
+    text = ask("decode", hex(wrong), code=1)
+    assert "suspicious: bits 15:14 are not 0; they are ignored; was start_address larger than the 262128 that its field holds?" in text
+    assert (
+        "SBO holds 1024, which means 16384 bytes, since the field counts units of 16: are 1024 bytes meant? They are 64 in the field"
+        in text
+    )
+    told = json.loads(ask("decode", hex(wrong), "--json", code=1))["suspicions"]
+    assert [(one["field"], one["rule"]) for one in told] == [("", "unused"), ("stride_byte_offset", "bytes")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("0x10000000000000000",), "is no 64-bit number"),
+        (("none",), "'none' is no integer; hexadecimal starts with 0x"),
+        ((hex(_GOOD), "--type", "bf17"), "unknown --type bf17; known: "),
+        ((hex(_GOOD), "--major", "x"), "'k', 'mn'"),
+    ],
+)
+def test_decode_errors(arguments: tuple[str, ...], said: str) -> None:
+    assert said in ask("decode", *arguments, code=2)
+
+
+def test_a_geometry_is_that_of_the_image() -> None:
+    one = Geometry("tf32", "K", "64B", 64, 32, start=512)
+    other = SharedLayout("tf32", "K", "64B", 64, 32, start=512)
+    assert (one.lbo, one.sbo, one.size, one.panel) == (other.lbo, other.sbo, other.size, other.panel)

@@ -1,0 +1,426 @@
+"""``ptxmma layout``: every cell against the library's own answers, every option, every error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.arrangements import arrangement, names
+from ptxmma.cli import main
+from ptxmma.instructions import Catalog, Instruction, Missing
+
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_TF32 = "mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+_QUADS = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+_SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+_NARROW = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
+_WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
+_BITS = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
+
+
+def ask(*arguments: str, code: int = 0) -> str:
+    """What ``ptxmma`` prints, on either stream."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def layout(instruction: str, operand: str, *more: str, code: int = 0) -> str:
+    return ask("layout", instruction, "--operand", operand, *more, code=code)
+
+
+def table(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+def arrangements(catalog: Catalog) -> Iterator[tuple[Instruction, str]]:
+    """An operand of an instruction for each layout of the database."""
+    seen = set()
+    for instruction in catalog.all():
+        for name in names(instruction):
+            found = arrangement(instruction, name)
+            key = (found.layout.name, found.operand.element_type, found.cols if "N" not in found.layout.shape else 0)
+            if key not in seen:
+                seen.add(key)
+                yield instruction, name
+
+
+# --- the library behind it --------------------------------------------------------------------------------------------------
+
+
+def test_every_arrangement_is_what_the_operand_says(catalog: Catalog) -> None:
+    """Every element of every layout, there and back, with every choice."""
+    kinds = set()
+    for instruction, name in arrangements(catalog):
+        found = arrangement(instruction, name)
+        kinds.add(found.layout.kind)
+        for chosen in choices(found.legal):
+            one = arrangement(instruction, name, **chosen)
+            places = one.places(range(one.rows), range(one.cols))
+            for row in range(one.rows):
+                for col in range(0, one.cols, 1 if one.cols <= 64 else 7):
+                    place = places[row][col]
+                    assert place == one.locate(row, col)
+                    assert expected(instruction, name, row, col, chosen) == (place.lane, place.register, place.low, place.width)
+                    assert one.at(place.lane, place.element) == {one.axes[0]: row, one.axes[1]: col} | chosen
+    assert kinds == {"fragment", "metadata", "scale"}
+
+
+def choices(legal: dict[str, tuple[int, ...]]) -> list[dict[str, int]]:
+    found: list[dict[str, int]] = [{}]
+    for name, values in legal.items():
+        found = [{**one, name: value} for one in found for value in values]
+    return found
+
+
+def expected(instruction: Instruction, name: str, row: int, col: int, chosen: dict[str, int]) -> tuple[int, int, int, int]:
+    """Lane, register, lowest bit and width by the methods of operands, metadata and scale factors."""
+    if name == "metadata":
+        lane, low, width = instruction.metadata.locate(row, col, chosen["selector"])
+        return lane, 0, low, width
+    if name.startswith("scale-"):
+        scales = instruction.scales(name[-1])
+        place = (row, col) if name[-1] == "a" else (col, row)
+        lane, byte = scales.locate(*place, byte_id=chosen["byte_id"], thread_id=chosen["thread_id"])
+        return lane, 0, 8 * byte, 8
+    operand = instruction.operand(name)
+    lane, i = operand.locate(row, col, chosen.get("computation", 0))
+    assert operand.element is not None
+    register, slot = divmod(i, operand.elements_per_register)
+    return lane, register, slot * operand.bits + operand.shift, operand.element.bits
+
+
+def test_what_threads_hold_is_the_inverse(catalog: Catalog) -> None:
+    for instruction, name in arrangements(catalog):
+        found = arrangement(instruction, name)
+        if found.rows * found.cols > 2048:
+            continue
+        held = found.held(range(found.threads), range(found.elements))
+        back = {at: (lane, element) for lane, line in enumerate(held) for element, at in enumerate(line) if at is not None}
+        places = found.places(range(found.rows), range(found.cols))
+        assert back == {(row, col): place[:2] for row, line in enumerate(places) for col, place in enumerate(line)}
+
+
+def test_an_operand_that_is_none() -> None:
+    with pytest.raises(Missing, match="it has d, a, b, c"):
+        arrangement(ptxmma.instruction(_F16), "e")
+    with pytest.raises(ValueError, match="has no selector to choose"):
+        arrangement(ptxmma.instruction(_F16), "a", selector=1)
+    with pytest.raises(ValueError, match=r"selector = 4 is not legal for metadata: 0, 1, 2, 3"):
+        arrangement(ptxmma.instruction(_SPARSE), "metadata", selector=4)
+
+
+# --- one element ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_element_both_ways() -> None:
+    lane, i = ptxmma.instruction(_F16).operand("a").locate(9, 3)
+    there = json.loads(layout(_F16, "a", "--row", "9", "--col", "3", "--json"))
+    assert there == {"row": 9, "col": 3, "lane": lane, "register": 1, "element": i, "bits": "31:16"}
+    back = json.loads(layout(_F16, "a", "--lane", str(lane), "--element", str(i), "--json"))
+    assert (back["row"], back["col"]) == (9, 3)
+    assert layout(_F16, "a", "--row", "9", "--col", "3").split() == [*there, *map(str, there.values())]
+    assert table(layout(_F16, "a", "--row", "9", "--col", "3", "--format", "csv"))[1] == ["9", "3", "5", "1", "3", "31:16"]
+    assert "| 9   | 3   | lane 5, a1[31:16] |" in layout(_F16, "a", "--row", "9", "--col", "3", "--bits", "--format", "markdown")
+
+
+def test_bits_of_elements_in_wider_containers() -> None:
+    element = ptxmma.instruction(_NARROW).operand("a")
+    assert (element.bits, element.shift) == (8, 2)
+    assert json.loads(layout(_NARROW, "a", "--row", "0", "--col", "1", "--json"))["bits"] == "13:10"
+
+
+def test_a_sparse_element_says_where_it_may_come_from() -> None:
+    assert json.loads(layout(_SPARSE, "a", "--row", "9", "--col", "3", "--json"))["from columns"] == "5 or 6 or 7"
+    assert json.loads(layout(_TF32, "a", "--row", "9", "--col", "3", "--json"))["from columns"] == "6 or 7"
+
+
+@pytest.mark.parametrize("spelling", [_SPARSE, _TF32, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32"])
+def test_metadata_of_one_element_both_ways(spelling: str) -> None:
+    metadata = ptxmma.instruction(spelling).metadata
+    pattern = metadata.granularity
+    for selector in range(metadata.selectors):
+        for col in range(metadata.chunks * pattern.kept):
+            there = json.loads(layout(spelling, "metadata", "--row", "9", "--col", str(col), "--selector", str(selector), "--json"))
+            lane, low, width = metadata.locate(9, col // pattern.kept, selector)
+            assert (there["lane"], there["chunk"], there["field"]) == (lane, col // pattern.kept, f"{low + width - 1}:{low}")
+            high, first = map(int, there["bits"].split(":"))
+            assert low <= first <= high < low + width
+            back = json.loads(layout(spelling, "metadata", "--lane", str(lane), "--bit", str(first), "--json"))
+            assert (back["row"], back["chunk"], back["selector"], back["bits"]) == (9, there["chunk"], selector, there["bits"])
+            cols = list(map(int, back["cols"].split(" to ")))
+            assert cols[0] <= col <= cols[-1]
+
+
+def test_metadata_as_bits() -> None:
+    assert json.loads(layout(_SPARSE, "metadata", "--row", "9", "--col", "3", "--bits", "--json"))["place"] == "lane 4, e[23:22]"
+
+
+def test_scale_factors_of_one_row() -> None:
+    answer = json.loads(layout(_SCALED, "scale-b", "--row", "0", "--col", "5", "--byte-id", "2", "--thread-id", "3", "--json"))
+    lane, byte = ptxmma.instruction(_SCALED).scales("b").locate(5, 0, byte_id=2, thread_id=3)
+    assert (answer["lane"], answer["element"], answer["bits"]) == (lane, byte, f"{8 * byte + 7}:{8 * byte}")
+    back = json.loads(layout(_SCALED, "scale-b", "--lane", str(lane), "--element", str(byte), "--json"))
+    assert (back["block"], back["col"], back["byte_id"], back["thread_id"]) == (0, 5, 2, 3)
+    assert "byte-id" in layout(_SCALED, "scale-b", "--lane", "0", "--element", "0")
+
+
+def test_one_of_four_computations() -> None:
+    operand = ptxmma.instruction(_QUADS).operand("d")
+    answer = json.loads(layout(_QUADS, "d", "--row", "3", "--col", "5", "--computation", "2", "--json"))
+    assert (answer["lane"], answer["element"]) == operand.locate(3, 5, 2)
+    assert json.loads(layout(_QUADS, "d", "--lane", "20", "--element", "3", "--json"))["computation"] == operand.computation(20, 3)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_by_element() -> None:
+    operand = ptxmma.instruction(_F16).operand("a")
+    head, *rows = table(layout(_F16, "a", "--format", "csv"))
+    assert head == ["row \\ col", *map(str, range(16))]
+    for row, (name, *cells) in enumerate(rows):
+        assert name == str(row)
+        for col, cell in enumerate(cells):
+            lane, i = operand.locate(row, col)
+            assert cell == f"{lane}:r{i // 2} a{i}"
+
+
+def test_the_table_by_lane_and_transposed() -> None:
+    operand = ptxmma.instruction(_F16).operand("d")
+    by_lane = table(layout(_F16, "d", "--by-lane", "--format", "csv"))
+    assert by_lane[0] == ["lane \\ element", "d0", "d1", "d2", "d3"]
+    assert [row[1:] for row in by_lane[1:]] == [
+        [f"{row},{col}" for row, col in (operand.coords(lane, i) for i in range(4))] for lane in range(32)
+    ]
+    turned = table(layout(_F16, "d", "--by-lane", "--transpose", "--format", "csv"))
+    assert turned[0][0] == "element \\ lane"
+    assert [row[1:] for row in turned[1:]] == [list(column) for column in zip(*(row[1:] for row in by_lane[1:]), strict=True)]
+
+
+def test_bits_and_other_formats() -> None:
+    assert table(layout(_F16, "a", "--bits", "--format", "csv"))[10][4] == "lane 5, a1[31:16]"
+    assert layout(_F16, "a", "--format", "markdown").splitlines()[2].startswith("| 0         | 0:r0 a0  | 0:r0 a1  |")
+    grid = layout(_F16, "a").splitlines()
+    assert grid[0] == f"a of {_F16}: 16 x 16"
+    assert grid[2].split()[:5] == ["0", "0:r0", "a0", "0:r0", "a1"]
+    assert table(layout(_SPARSE, "metadata", "--selector", "2", "--format", "csv"))[10][1:] == [
+        "6:[19:16]",
+        "6:[23:20]",
+        "6:[27:24]",
+        "6:[31:28]",
+    ]
+    by_lane = table(layout(_SPARSE, "metadata", "--by-lane", "--format", "csv"))
+    assert by_lane[1][1] == "0,0"
+    assert set(by_lane[2][1:]) == {""}, "lanes that the selector ignores hold nothing"
+    assert table(layout(_SCALED, "scale-a", "--byte-id", "1", "--format", "csv"))[2][1] == "4:byte 1"
+
+
+@pytest.mark.parametrize("more", [(), ("--by-lane",), ("--transpose",), ("--by-lane", "--transpose")])
+def test_json_has_every_element_in_the_order_of_the_table(more: tuple[str, ...]) -> None:
+    answer = json.loads(layout(_F16, "b", "--json", *more))
+    assert (answer["instruction"], answer["operand"], answer["rows"], answer["cols"]) == (_F16, "b", 16, 8)
+    operand = ptxmma.instruction(_F16).operand("b")
+    for one in answer["elements"]:
+        assert (one["lane"], one["element"]) == operand.locate(one["row"], one["col"])
+    keys = [(one["lane"], one["element"]) if "--by-lane" in more else (one["row"], one["col"]) for one in answer["elements"]]
+    assert len(set(keys)) == 128
+    assert keys == sorted(keys, key=lambda key: key[::-1] if "--transpose" in more else key)
+
+
+def test_a_wide_matrix_is_shortened_for_people_only() -> None:
+    short = layout(_WIDE, "d").splitlines()
+    assert len(short[1].split()) - 3 == 16
+    said = re.search(r"Columns 16 to 255 go on like this: (\d+) columns further .* (\d+) higher", short[-1])
+    assert said is not None
+    period, step = map(int, said.groups())
+    operand = ptxmma.instruction(_WIDE).operand("d")
+    for col in range(0, 256 - period, 5):
+        lane, i = operand.locate(37, col)
+        assert operand.locate(37, col + period) == (lane, i + step)
+    assert len(table(layout(_WIDE, "d", "--format", "csv"))[0]) == 257
+    assert len(layout(_WIDE, "d", "--all").splitlines()[1].split()) == 256 + 3
+    assert len(table(layout(_WIDE, "d", "--by-lane", "--format", "csv"))) == 129
+    assert len(layout(_WIDE.replace("n256", "n8"), "d").splitlines()) == 66
+
+
+def test_a_large_matrix_has_a_cell_for_each_register() -> None:
+    lines = layout(_BITS, "a").splitlines()
+    assert lines[1].split()[3:] == [f"{first}-{first + 31}" for first in range(0, 256, 32)]
+    assert lines[2].split()[1:3] == ["0:r0", "1:r0"]
+    assert lines[-1] == "A cell is a register of 32 elements. --all shows each element."
+    assert layout(_BITS, "a", "--by-lane").splitlines()[2].split()[:2] == ["0", "0,0-31"]
+    assert "lane 1, a0 " in layout(_BITS, "a", "--bits")
+    assert len(layout(_BITS, "a", "--all").splitlines()[1].split()) == 256 + 3
+
+
+# --- pictures and terminals -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelling", "operand", "name"), [(_F16, "a", "mma_m16n8k16_a_b16"), (_SPARSE, "metadata", "mma_sp_m16n8k16_metadata_b16")]
+)
+def test_the_picture_is_that_of_the_reference(root: Path, spelling: str, operand: str, name: str) -> None:
+    reference = (root / "docs" / "reference" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    drawn = layout(spelling, operand, "--format", "svg")
+    opening, _, rest = drawn.partition("\n")
+    assert reference.startswith(opening)
+    assert reference.endswith(rest)
+
+
+def test_a_picture_of_another_table() -> None:
+    drawn = layout(_F16, "a", "--by-lane", "--transpose", "--format", "svg")
+    assert ">elem \\ lane<" in drawn
+    head, *rows = table(layout(_F16, "a", "--by-lane", "--transpose", "--format", "csv"))
+    shown = re.findall(r'<text(?: id="u\d+")? y="\d+">((?:<tspan x="\d+">[^<]*</tspan>)+)</text>', drawn)
+    texts = [re.findall(r">([^<]+)</tspan>", line) for line in shown]
+    panels = len(texts) // len(rows)  # side by side in the table, one after the other in the text
+    assert [list(itertools.chain(*texts[row :: len(rows)])) for row in range(len(rows))] == [row[1:] for row in rows]
+    assert panels * len(texts[0]) == len(head) - 1
+
+
+def in_a_terminal(columns: int, *arguments: str, **environment: str) -> str:
+    """What ``ptxmma`` prints to a terminal of that many columns."""
+    import fcntl
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ptxmma", *arguments],
+        stdout=theirs,
+        env={**clean, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment},
+    )
+    os.close(theirs)
+    found = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        found += part
+    os.close(ours)
+    assert process.wait() == 0
+    return found.decode()
+
+
+def test_a_terminal_gets_colours_and_parts_that_fit() -> None:
+    text = in_a_terminal(80, "layout", _F16, "--operand", "a")
+    assert "48;2;184;216;233m0:r0 a0" in text, "the first quad has one hue, in four strengths"
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert max(map(len, plain.splitlines())) <= 80
+    heads = [line.split()[3:] for line in plain.splitlines() if line.lstrip().startswith("row \\ col")]
+    assert [name for head in heads for name in head] == list(map(str, range(16)))
+    assert {len(head) for head in heads} == {4}, "as many as fit, in a power of two"
+    cells = re.findall(r"\d+:r\d a\d", plain)
+    assert len(cells) == 256
+
+
+def test_no_color_is_respected() -> None:
+    text = in_a_terminal(80, "layout", _F16, "--operand", "a", NO_COLOR="1")
+    assert "48;2" not in text
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--operand", "a", "--row", "20", "--col", "3"), "--row 20 is outside 0..15"),
+        (("--operand", "a", "--row", "2", "--col", "-1"), "--col -1 is outside 0..15"),
+        (("--operand", "a", "--lane", "32", "--element", "0"), "--lane 32 is outside 0..31"),
+        (("--operand", "a", "--lane", "3", "--element", "8"), "--element 8 is outside 0..7"),
+        (("--operand", "a", "--row", "2"), "--row and --col"),
+        (("--operand", "a", "--row", "2", "--col", "1", "--lane", "1"), "--row and --col"),
+        (("--operand", "a", "--lane", "3"), "--lane and --element"),
+        (("--operand", "a", "--lane", "3", "--bit", "3"), "--lane and --element"),
+        (("--operand", "a", "--row", "2", "--col", "3", "--format", "svg"), "one element is no table"),
+        (("--operand", "a", "--selector", "1"), "a of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no selector to choose"),
+        (("--operand", "metadata"), "it has d, a, b, c"),
+        ((), "say which --operand: d, a, b, c"),
+    ],
+)
+def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:
+    assert said in ask("layout", _F16, *arguments, code=2)
+
+
+def test_errors_of_metadata_and_computations() -> None:
+    assert "--col 8 is outside 0..7" in layout(_SPARSE, "metadata", "--row", "0", "--col", "8", code=2)
+    assert "--bit 32 is outside 0..31" in layout(_SPARSE, "metadata", "--lane", "0", "--bit", "32", code=2)
+    assert "metadata is --lane and --bit" in layout(_SPARSE, "metadata", "--lane", "0", "--element", "3", code=2)
+    assert "computation = 4 is not legal for d: 0, 1, 2, 3" in layout(_QUADS, "d", "--computation", "4", code=2)
+    assert "byte-id = 7 is not legal for scale-a: 0, 1, 2, 3" in layout(_SCALED, "scale-a", "--byte-id", "7", code=2)
+
+
+def test_an_operand_in_shared_memory_points_there() -> None:
+    text = layout(_WIDE, "b", code=2)
+    question = re.search(r"`ptxmma (smem [^`]*)`", text)
+    assert question is not None
+    assert "256 x 16" in ask(*question[1].split())
+    assert "wgmma.fence.sync.aligned has no operands in registers" in ask("layout", "wgmma.fence.sync.aligned", code=2)
+
+
+# --- the house --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_made_up_family(toy_database: Path) -> None:
+    for instruction in ptxmma.instructions(database=str(toy_database)):
+        for name in names(instruction):
+            found = json.loads(layout(instruction.canonical, name, "--database", str(toy_database), "--json"))
+            table = arrangement(instruction, name)
+            assert len(found["elements"]) == table.rows * table.cols
+
+
+@pytest.mark.parametrize("module", ["yaml", "jinja2", "jsonschema", "numpy", "rich", "difflib", "ptxmma.generator"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("layout", _F16, "--operand", "a"),
+        ("layout", _F16, "--operand", "a", "--by-lane", "--format", "svg"),
+        ("trace", _SPARSE, "--row", "1", "--col", "2"),
+        ("descriptor", "encode", "--swizzle", "128", "--type", "bf16", "--major", "k", "--rows", "64", "--cols", "64"),
+        ("descriptor", "decode", "0x4000004000010040"),
+    ],
+)
+def test_a_question_imports_only_what_it_needs(module: str, question: tuple[str, ...]) -> None:
+    script = f"import sys; sys.modules[{module!r}] = None; from ptxmma.cli import main; main({list(question)!r})"
+    assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_the_guide_shows_what_happens(root: Path) -> None:
+    """Every line after a dollar sign is run; what follows is its output, or the part of it around three dots."""
+    text = (root / "docs" / "questions.rst").read_text(encoding="utf-8")
+    sessions = re.findall(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text, re.M)
+    verbs = set()
+    for session in sessions:
+        lines = [line[3:] for line in session.rstrip("\n").split("\n")]
+        starts = [number for number, line in enumerate(lines) if line.startswith("$ ptxmma ")] + [len(lines)]
+        assert starts[0] == 0
+        for first, last in itertools.pairwise(starts):
+            command = lines[first].removeprefix("$ ptxmma ").split(" | ")[0].split()
+            verbs.add(command[0])
+            output: Any = CliRunner().invoke(main, command, prog_name="ptxmma").output
+            printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
+            pattern = ".*".join(map(re.escape, "\n".join(lines[first + 1 : last]).rstrip("\n").split("...")))
+            assert re.fullmatch(pattern, printed, re.DOTALL), f"{lines[first]}\n{printed}"
+    assert verbs == {"layout", "trace", "descriptor", "smem"}

@@ -1,0 +1,161 @@
+"""``ptxmma list``, and the lines of a list: `pytest -n 0 tests/test_list.py`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ptxmma import listing, requirements
+from ptxmma.cli import main
+from ptxmma.generator import pipeline
+from ptxmma.instructions import Catalog, instructions
+
+
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["list", *arguments])
+
+
+def _list(*arguments: str) -> list[dict[str, str]]:
+    result = _invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    rows: list[dict[str, str]] = json.loads(result.output)
+    return rows
+
+
+def _spellings(rows: list[dict[str, str]]) -> set[str]:
+    return {row["instruction"] for row in rows}
+
+
+@pytest.fixture(scope="module")
+def everything() -> list[dict[str, str]]:
+    return _list("--all")
+
+
+def test_all_are_all(everything: list[dict[str, str]], catalog: Catalog) -> None:
+    assert [row["instruction"] for row in everything] == [found.canonical for found in catalog.all()]
+
+
+def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
+    lines = listing.lines(catalog.all())
+    assert [len(line.instructions) for line in lines] != [1] * len(lines)
+    assert sorted(found.canonical for line in lines for found in line.instructions) == sorted(found.canonical for found in catalog.all())
+    for line in lines:
+        for found in line.instructions:
+            assert found.accepted_by() == line.accepted_by
+            assert found.documented == line.documented
+            assert found.shape is None or found.canonical == line.spelling.replace("nNk", f"n{found.shape[1]}k")
+        assert line.n == tuple(found.shape[1] for found in line.instructions if found.shape is not None)
+
+
+def test_a_line_for_every_n() -> None:
+    (row,) = _list("--shape", "m64nNk32", "--type", "u8", "--dense", "--ptx", "8.0", "--format", "json")[:1]
+    assert row["instruction"] == "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.u8"
+    assert (row["shape"], row["types"], row["n"]) == ("m64nNk32", "s32 u8 u8", "8..32 by 8, 48..256 by 16")
+    one = _list("--shape", "m64n48k32", "--type", "u8", "--dense", "--ptx", "8.0")
+    assert "wgmma.mma_async.sync.aligned.m64n48k32.s32.u8.u8" in _spellings(one)
+    assert {row["n"] for row in one} == {"48"}
+
+
+@pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp"])
+def test_family(family: str, catalog: Catalog) -> None:
+    assert _spellings(_list("--all", "--family", family)) == {found.canonical for found in catalog.all() if found.family == family}
+
+
+def test_target_and_version(catalog: Catalog) -> None:
+    for target, ptx in (("sm_90a", "8.0"), ("sm_89", "8.4"), ("sm_120a", "8.7"), ("sm_80", "7.0")):
+        accepted = {found.canonical: found.accepted_by() for found in catalog.all()}
+        legal = {
+            spelling
+            for spelling, targets in accepted.items()
+            if target in targets and requirements.version_key(targets[target]) <= requirements.version_key(ptx)
+        }
+        rows = _list("--all", "--target", target, "--ptx", ptx)
+        assert legal == _spellings(rows)
+        assert all(row["ptx"] == accepted[row["instruction"]][target] for row in rows)
+        assert legal < _spellings(_list("--all", "--target", target))
+
+
+def test_version_on_any_target(catalog: Catalog) -> None:
+    legal = {found.canonical for found in catalog.all() if any(first in ("6.4", "6.5", "7.0") for first in found.accepted_by().values())}
+    assert _spellings(_list("--all", "--ptx", "7.0")) == legal
+
+
+def test_type_shape_and_sparsity(catalog: Catalog) -> None:
+    found = _list("--all", "--type", "e4m3", "--shape", "m16n8k64", "--sparse")
+    assert found
+    for row in found:
+        assert row["instruction"].startswith("mma.sp")
+        assert "e4m3" in row["types"].split()
+        assert row["shape"] == "m16n8k64"
+    dense, sparse = _spellings(_list("--all", "--dense")), _spellings(_list("--all", "--sparse"))
+    assert dense | sparse == {found.canonical for found in catalog.all()}
+    assert not dense & sparse
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in dense
+    # of any operand: scale factors and accumulators too
+    assert all("ue4m3" in row["types"] for row in _list("--type", "ue4m3"))
+    assert len(_list("--type", "f16")) > len(list(instructions(atype="f16", family="mma")))
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "close"),
+    [
+        ("--family", "wgma", "closest: wgmma, wgmma.sp"),
+        ("--target", "sm_90x", "closest: sm_90, "),
+        ("--ptx", "8.10", "closest: 8.1, 8.0"),
+        ("--type", "e4m4", "closest: e4m3"),
+        ("--shape", "m16n8k33", "closest: m16n8k32"),
+        ("--family", "zzz", "known: mma, mma.sp, wgmma"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_closest(option: str, wrong: str, close: str) -> None:
+    result = _invoke(option, wrong)
+    assert result.exit_code == 2
+    assert f"{wrong!r}; {close}" in result.output
+
+
+def test_formats_say_the_same() -> None:
+    arguments = ("--target", "sm_90a", "--ptx", "8.0", "--type", "e4m3")
+    rows = _list(*arguments)
+    assert len(rows) == 6
+    assert list(csv.DictReader(io.StringIO(_invoke(*arguments, "--format", "csv").output))) == rows
+    for form in ("grid", "markdown"):
+        text = _invoke(*arguments, "--format", form).output
+        assert all(value in text for row in rows for value in row.values())
+    assert _invoke(*arguments).output == _invoke(*arguments, "--format", "grid").output
+    assert json.loads(_invoke(*arguments, "--format", "json").output) == rows
+
+
+def test_nothing_is_legal_there() -> None:
+    result = _invoke("--target", "sm_70", "--type", "e2m1", "--json")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "[]\n", "no instruction is like that\n")
+    assert _invoke("--target", "sm_70", "--type", "e2m1").stdout.startswith("instruction  shape  types")
+
+
+def test_a_made_up_family(toy_database: Path) -> None:
+    assert _invoke("--database", str(toy_database)).output.splitlines()[1:] == [
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32        m16n8k16  f32 f16 f16 f32  8  7.0  sm_80+   yes",
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy  m16n8k16  f32 f16 f16 f32  8  7.0  sm_80+   yes",
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad    m16n8k16  f32 f16 f16 f32  8  7.8  sm_90    yes",
+    ]
+    assert "known: f16, f32" in _invoke("--database", str(toy_database), "--type", "q9").output
+
+
+def test_spans() -> None:
+    assert listing.spans(()) == ""
+    assert listing.spans((8,)) == "8"
+    assert listing.spans((8, 16)) == "8, 16"
+    assert listing.spans((8, 16, 24)) == "8..24 by 8"
+    assert listing.spans((8, 16, 24, 40, 56, 60)) == "8..24 by 8, 40, 56, 60"
+    assert listing.spans((8, 16, 24, 32, 48, 64, 80)) == "8..32 by 8, 48..80 by 16"
+
+
+def test_least_targets(root: Path) -> None:
+    spec = pipeline.read(root / "tests" / "toy").database.spec
+    assert listing.least_targets(spec, ["sm_80", "sm_90"]) == ["sm_80+"]
+    assert listing.least_targets(spec, ["sm_90"]) == ["sm_90"]
+    assert listing.least_targets(spec, []) == []

@@ -1,0 +1,198 @@
+"""``ptxmma trace``: what it names is read from the registers of a random product, which must give the element of D."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma import elements
+from ptxmma.arrangements import Place
+from ptxmma.cli import main
+from ptxmma.elements import Array
+from ptxmma.instructions import Instruction, Missing
+from ptxmma.model import ElementType
+from ptxmma.tracing import Source, Trace, trace
+from random_operands import Operands, one_of_each
+
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_QUADS = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+_SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
+
+
+def read(registers: Array, place: Place, element: ElementType | None) -> Any:
+    """The bits at a place as a number of that type, or as they are."""
+    held = registers.reshape(len(registers), -1)
+    code = int(held.view(f"u{held.dtype.itemsize}")[place.lane, place.register]) >> place.low & (1 << place.width) - 1
+    if element is None:
+        return code
+    return float(elements.numbers(np.array([code], elements.bits_dtype(element)), element)[0])
+
+
+def added_up(instruction: Instruction, operands: Operands, found: Trace) -> float:
+    """D by its trace: every value is read from the registers that it names, and matrices in shared memory by row and column."""
+    given = operands.arguments
+    types = {name: instruction.variant.facts[f"{name}type"] for name in "abc" if f"{name}type" in instruction.variant.facts}
+    by_name = {entry.name: entry for entry in instruction.database.spec.types.elements}
+    exclusive = instruction.qualifiers.get("bitop") == "xor"
+
+    def value(source: Source, name: str) -> Any:
+        if source.place is not None:
+            number = read(given[name], source.place, by_name[str(types[name])])
+        else:
+            matrix = operands.b if name == "b" else operands.a
+            number = float(matrix[source.row, source.col])
+        if source.scale is not None:
+            scales = instruction.scales(name)
+            number *= read(given[f"scale_{name}_data"], source.scale, scales.element)
+        return number
+
+    total = 0.0
+    for term in found.terms:
+        picked = term.b[0]
+        if term.pick is not None:
+            metadata = instruction.metadata
+            field = read(given["metadata"], term.pick._replace(low=term.pick.element * metadata.width, width=metadata.width), None)
+            (picked,) = (source for source in term.b if field in [int(one, 2) for one in source.fields])
+        a, b = value(term.a, "a"), value(picked, "b")
+        total += (a != b) if exclusive else a * b
+    addend = found.c if found.c is not None else found.d
+    kind = instruction.operand("c" if found.c is not None else "d").element
+    return float(total + read(given["c"], addend, kind))
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_a_trace_adds_up_to_the_element(number: int) -> None:
+    random = np.random.default_rng(number)
+    kinds = set()
+    for instruction in one_of_each()[number::2]:
+        assert instruction.shape is not None
+        selector = int(random.integers(instruction.metadata.selectors)) if instruction.sparse else None
+        operands = Operands(instruction, random, selector=selector or 0)
+        d = instruction.operand("d")
+        computation = int(random.integers(d.computations))
+        row, col = int(random.integers(d.rows)), int(random.integers(d.cols))
+        ids = {name.replace("_", "-"): value for name, value in operands.arguments.items() if name.startswith(("byte_id", "thread_id"))}
+        found = trace(instruction, row, col, computation=computation, selector=selector, scale_ids=ids)
+        at = (computation, row, col) if d.computations > 1 else (row, col)
+        product = operands.product()[at]
+        assert added_up(instruction, operands, found) == product, instruction.canonical
+        assert read(ptxmma.emulate(instruction, **operands.arguments).d, found.d, d.element) == product
+        kinds.add((instruction.sparse, bool(ids), d.computations > 1, found.c is None))
+    assert len(kinds) >= 6
+
+
+def test_every_term_stands_once_and_indices_pick_within_their_chunk() -> None:
+    for instruction in one_of_each():
+        assert instruction.shape is not None
+        found = trace(instruction, 0, 0)
+        places = [term.a.place for term in found.terms]
+        assert len(set(places)) == len(places)
+        rows = {source.row for term in found.terms for source in term.b}
+        assert rows == set(range(instruction.shape[2]))
+        for term in found.terms:
+            if term.pick is None:
+                assert len(term.b) == 1
+            else:
+                fields = [field for source in term.b for field in source.fields]
+                assert sorted(fields) == sorted(instruction.metadata.legal)
+
+
+def test_a_from_shared_memory() -> None:
+    found = trace(ptxmma.instruction(_WGMMA), 1, 2, form="descriptor")
+    assert all(term.a.place is None and term.b[0].place is None for term in found.terms)
+    assert trace(ptxmma.instruction(_WGMMA), 1, 2).terms[0].a.place is not None
+    with pytest.raises(Missing, match="its operands come in one way only"):
+        trace(ptxmma.instruction(_F16), 1, 2, form="descriptor")
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------
+
+
+def ask(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["trace", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_the_table() -> None:
+    lines = ask(_F16, "--row", "9", "--col", "3").splitlines()
+    d = ptxmma.instruction(_F16).operand("d").locate(9, 3)
+    assert lines[1:3] == [f"{name.upper()}[9][3]: lane {d[0]}, {name}{d[1]}[31:0]" for name in "dc"]
+    assert lines[3].split() == ["A", "A", "in", "B", "B", "in"]
+    assert len(lines) == 4 + 16
+    assert lines[-1].split("  ") == ["A[9][15]", "lane 7, a3[31:16]", "B[15][3]", "lane 15, b1[31:16]"]
+
+
+def test_a_sparse_table_has_the_rows_that_an_index_may_pick() -> None:
+    head, *rows = csv.reader(io.StringIO(ask(_SPARSE, "--row", "9", "--col", "3", "--selector", "1", "--format", "csv")))
+    assert head == ["A", "A in", "picked by", "if", "B", "B in", "D", "D in", "C", "C in"]
+    assert {tuple(row[6:]) for row in rows} == {("D[9][3]", "lane 5, d3[31:0]", "C[9][3]", "lane 5, c3[31:0]")}
+    assert rows[0][:6] == ["A[9][0]", "lane 4, a1[15:0]", "lane 5, e[17:16]", "0b0100 0b1000 0b1100", "B[0][3]", "lane 12, b0[15:0]"]
+    assert rows[1][:3] == rows[0][:3]
+    assert [row[4] for row in rows[:6]] == ["B[0][3]", "B[1][3]", "B[2][3]", "B[1][3]", "B[2][3]", "B[3][3]"]
+    grid = ask(_SPARSE, "--row", "9", "--col", "3").splitlines()
+    assert grid[5].split() == ["0b1001", "0b1101", "B[1][3]", "lane", "12,", "b0[31:16]"]
+    assert "| A[9][0] |" in ask(_SPARSE, "--row", "9", "--col", "3", "--format", "markdown")
+
+
+def test_scale_factors_and_their_ids() -> None:
+    plain, moved = (json.loads(ask(_SCALED, "--row", "3", "--col", "3", "--json", *more)) for more in ((), ("--thread-id-b", "2")))
+    scales = ptxmma.instruction(_SCALED).scales("b")
+    for k, (one, other) in enumerate(zip(plain["terms"], moved["terms"], strict=True)):
+        assert one["a"]["scale"] == other["a"]["scale"]
+        for answer, thread_id in ((one, 0), (other, 2)):
+            lane, byte = scales.locate(3, k // 16, thread_id=thread_id)
+            assert (answer["b"][0]["scale"]["lane"], answer["b"][0]["scale"]["element"]) == (lane, byte)
+    for option in ("--byte-id-a", "--thread-id-a", "--byte-id-b"):
+        assert "is not legal for scale-" in ask(_SCALED, "--row", "3", "--col", "3", option, "9", code=2)
+    assert "A scaled by" in ask(_SCALED, "--row", "3", "--col", "3")
+
+
+def test_json_of_a_sparse_trace() -> None:
+    answer = json.loads(ask(_SPARSE, "--row", "9", "--col", "3", "--json"))
+    assert (answer["instruction"], answer["row"], answer["col"], answer["computation"]) == (_SPARSE, 9, 3, 0)
+    assert answer["d"] == {"lane": 5, "register": 3, "element": 3, "bits": "31:0"}
+    assert len(answer["terms"]) == 8
+    first = answer["terms"][0]
+    assert first["picked_by"]["bits"] == "17:16"
+    assert first["b"][0]["fields"] == ["0b0100", "0b1000", "0b1100"]
+
+
+def test_computations_and_descriptors() -> None:
+    answer = json.loads(ask(_QUADS, "--row", "3", "--col", "5", "--computation", "2", "--json"))
+    operand = ptxmma.instruction(_QUADS).operand("b")
+    assert [(term["b"][0]["in"]["lane"], term["b"][0]["in"]["element"]) for term in answer["terms"]] == [
+        operand.locate(k, 5, 2) for k in range(4)
+    ]
+    text = ask(_WGMMA, "--row", "3", "--col", "5", "--a-from", "descriptor")
+    assert "C[3][5]: what D[3][5] held before; scale-d may leave it out" in text
+    assert "A is read through a descriptor: `ptxmma smem --type bf16 --major k --swizzle none --rows 64 --cols 16`" in text
+    assert "B is read through a descriptor: `ptxmma smem --type bf16 --major k --swizzle none --rows 16 --cols 16`" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((_F16, "--row", "20", "--col", "3"), "--row 20 is outside 0..15"),
+        ((_F16, "--row", "2", "--col", "8"), "--col 8 is outside 0..7"),
+        ((_F16, "--row", "2"), "Missing option '--col'"),
+        ((_F16, "--row", "2", "--col", "3", "--computation", "1"), "has no computation to choose"),
+        ((_QUADS, "--row", "2", "--col", "3", "--computation", "4"), "computation = 4 is not legal for d: 0, 1, 2, 3"),
+        ((_F16, "--row", "2", "--col", "3", "--selector", "0"), "is not sparse: it has no selector"),
+        ((_SPARSE, "--row", "2", "--col", "3", "--selector", "4"), "selector = 4 is not legal for metadata: 0, 1, 2, 3"),
+        ((_F16, "--row", "2", "--col", "3", "--byte-id-a", "0"), "has no byte-id-a"),
+        ((_F16, "--row", "2", "--col", "3", "--a-from", "descriptor"), "its operands come in one way only"),
+        (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "multiplies no matrices"),
+    ],
+)
+def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:
+    assert said in ask(*arguments, code=2)
