@@ -258,12 +258,19 @@ class Catalog:
         if not isinstance(spelling, str):
             raise TypeError(f"an instruction is named by a string, not by {type(spelling).__name__}")
         text = spelling.strip()
+        found = self.meaning(text)
+        if found is None:
+            raise self._unknown(text)
+        return found
+
+    def meaning(self, spelling: str) -> Instruction | None:
+        """The instruction that a spelling means; None where it means none, without a look for what is close."""
         for entry in self.database.spec.instructions:
-            if set(_fixed_tokens(entry.syntax)) <= set(text.split(".")):
-                variant = self._spellings_of(entry).find(text)
+            if set(_fixed_tokens(entry.syntax)) <= set(spelling.split(".")):
+                variant = self._spellings_of(entry).find(spelling)
                 if variant is not None:
                     return self._made[variant.canonical]
-        raise self._unknown(text)
+        return None
 
     def _spellings_of(self, entry: InstructionSet) -> Spellings:
         if entry.name not in self._spellings:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma import ptx
 from ptxmma.check.sightings import Sightings
-from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.instructions import Catalog, Instruction, OperandForm
 from ptxmma.requirements import version_key
 from ptxmma.variants import ordered_tokens
 
@@ -80,7 +80,7 @@ class Legality:
     """What a database says of spellings and operands; answers are remembered."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = _Terse(catalog.database)
+        self._catalog = catalog
         self._bits = {entry.name: entry.bits for entry in catalog.database.spec.types.registers}
         #: Modifiers whose order assemblers heed, also where an instruction has only one value for them.
         self._ordered = {token for entry in catalog.database.spec.instructions for token in ordered_tokens(entry)}
@@ -100,9 +100,8 @@ class Legality:
 
     def exactly(self, spelling: str) -> Instruction | None:
         """The instruction of a spelling that the database has, None where it has none."""
-        try:
-            found = self._catalog.find(spelling)
-        except UnknownInstruction:
+        found = self._catalog.meaning(spelling)
+        if found is None:
             return None
         tokens, own = spelling.split("."), found.canonical.split(".")
         free = ordered_tokens(found.variant.instruction)  # of these the catalog heeds the order
@@ -297,13 +296,6 @@ class Legality:
             constant = f"the constant {values}" if len(legal) == 1 else f"a constant, {values}"
         register = f"a {_types(operand)} register" if operand.takes_register else ""
         return " or ".join(filter(None, (register, constant)))
-
-
-class _Terse(Catalog):
-    """A catalog that does not look for the closest spellings."""
-
-    def _unknown(self, spelling: str) -> UnknownInstruction:
-        return UnknownInstruction(spelling, "unknown", [])
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:

@@ -90,10 +90,3 @@ class Answers:
     def _places(self) -> dict[str, tuple[str, int]]:
         """The family of each line that was asked, and its number there."""
         return {line: (family, number) for family, lines in self.asked.items() for number, line in enumerate(lines)}
-
-
-def stale_negative(told: Assembler, catalog: Catalog) -> list[str]:
-    """The families of a catalog whose negative space the report's answers are not, or no longer, about."""
-    asked = Answers(told, catalog).asked
-    families = dict.fromkeys(entry.family for entry in catalog.database.spec.instructions)
-    return [family for family in families if family not in asked]

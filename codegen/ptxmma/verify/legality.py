@@ -5,23 +5,15 @@ from __future__ import annotations
 import functools
 
 from ptxmma import ptx
-from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.instructions import Catalog, OperandForm
 from ptxmma.operands import Operand
-
-
-class _Terse(Catalog):
-    """A catalog that does not look for the closest spellings: a hundred thousand wrong ones are asked for."""
-
-    def _unknown(self, spelling: str) -> UnknownInstruction:
-        return UnknownInstruction(spelling, "unknown", [])
 
 
 class Legality:
     """Asks the library about lines."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = _Terse(catalog.database)
-        self._find = functools.lru_cache(maxsize=1 << 16)(self._found)
+        self._find = functools.lru_cache(maxsize=1 << 16)(catalog.meaning)
 
     def accepted_by(self, line: str) -> dict[str, str]:
         """Every target that accepts a line, with the first version that does; empty for an illegal one."""
@@ -30,12 +22,6 @@ class Legality:
         if instruction is None or not any(_fits(form, operands) for form in ptx.operand_lists(instruction)):
             return {}
         return instruction.accepted_by()
-
-    def _found(self, spelling: str) -> Instruction | None:
-        try:
-            return self._catalog.find(spelling)
-        except UnknownInstruction:
-            return None
 
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:

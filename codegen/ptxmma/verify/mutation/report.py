@@ -168,11 +168,6 @@ def facts_sha256(documents: Sequence[Document]) -> str:
     return hashlib.sha256(b"\n".join(told)).hexdigest()
 
 
-def stale(told: Mutation, documents: Sequence[Document]) -> bool:
-    """Whether a report is about other facts than those of some documents, as :func:`ptxmma.generator.load.load` reads them."""
-    return told.facts != facts_sha256(documents)
-
-
 def sources(paths: Iterable[Path]) -> dict[str, str]:
     """The SHA-256 of files, by their names."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
