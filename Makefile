@@ -66,7 +66,7 @@ fuzz: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[generate,docs,verify]" --group test --group torch --group lint
+	$(BIN)/python -m pip install --quiet --editable ".[generate,docs,verify]" --group test --group torch --group machine --group lint
 	$(BIN)/python -m pip install --quiet --no-deps --group peers
 	touch $@
 

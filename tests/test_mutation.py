@@ -23,6 +23,8 @@ from ptxmma.evidence.assembler import Alike, Asked, Assembler, Bits, Space, pack
 from ptxmma.evidence.silicon import Chip, Compiler, Execution, Launch, Silicon
 from ptxmma.formula import FormulaError
 from ptxmma.generator import pipeline
+from ptxmma.generator.build import build
+from ptxmma.generator.derive import derive
 from ptxmma.generator.load import load
 from ptxmma.instructions import Catalog
 from ptxmma.requirements import version_key
@@ -31,6 +33,7 @@ from ptxmma.verify.legality import Legality
 from ptxmma.verify.mutation import formulas, prose, published
 from ptxmma.verify.mutation import report as mutation_report
 from ptxmma.verify.mutation import run as mutation
+from ptxmma.verify.mutation.chip import Results
 from ptxmma.verify.mutation.mutants import Mutant, applied, mutants, sample
 from ptxmma.verify.mutation.trial import Evidence, Trial, Verdict
 from ptxmma.verify.silicon import replay
@@ -196,6 +199,7 @@ def test_the_chip_kills_what_it_computed_otherwise(tmp_path: Path) -> None:
         chip=Chip(name="a toy", compute_capability="9.0", driver="1"),
         compiler=Compiler(cuda="11.8", nvcc="", ptxas_sha256="0" * 64),
         instructions=(Execution(instruction=ran.canonical, facts="0" * 12, launches=1, machine=("HMMA",), replays=(launch,)),),
+        beside=(),
         layouts=(),
         shared_memory=(),
         failures=(),
@@ -434,6 +438,26 @@ def whole() -> Trial:
         ("throughput.yaml: throughput/0/chip: NVIDIA A100 (SXM4) -> NVIDIA H100 SXM5", "said twice", "has another target or other SMs"),
         ("throughput.yaml: throughput/4/rates/0/of/atype: f64 -> f16", "said twice", "multiplies f16 at 4096 and at 256 operations"),
         ("throughput.yaml: throughput/3/clock: 1830 -> 1831", "said twice", "x 1831 MHz are not"),
+        (
+            "throughput.yaml: throughput/0/rates/4: {of: {atype: [s4, u4]}, dense: 8192, sparse: 16384, "
+            "published: [1248, 2496]} -> nothing",
+            "said twice",
+            "other chips that have it have a peak for it, but not sm_80",
+        ),
+        (
+            "throughput.yaml: throughput/5/rates/5: {of: {atype: tf32}, dense: 256, sparse: 512, published: [104.8, 209.5]} -> nothing",
+            "said twice",
+            "but not sm_120",
+        ),
+        (
+            "throughput.yaml: throughput/1/rates/4: {of: {atype: [s4, u4]}, dense: 4096, sparse: 8192, published: [568, 1136]} -> nothing",
+            "said twice",
+            "but not sm_86",
+        ),
+        ("instructions/wgmma_sync.yaml#2: family: wgmma -> mma.sp", "said twice", "does not have the words of mma.sp in their order"),
+        ("shared_memory.yaml: descriptor/2/unit: unit: bytes -> nothing", "said twice", "do not hold multiples of 16 bytes"),
+        ("shared_memory.yaml: descriptor/2/unit: bytes -> byte", "schema", "one of bytes"),
+        ("sparsity.yaml: granularities/2/legal: [0b0100, 0b1110] -> [0b0100, 0b1110, 0b0001]", "said twice", "3 fields are legal"),
         ("instructions/wgmma_sp.yaml: forms/4/btype: [u8, s8] -> [u8, s8, tf32]", "rules", "by elements of 32 bits (tf32)"),
     ],
 )
@@ -442,6 +466,44 @@ def test_what_the_spec_says_twice(whole: Trial, identity: str, check: str, fact:
     found = whole.judge(mutant)
     assert found.check == check
     assert fact in found.fact
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "throughput.yaml: throughput/1/rates/0/of/atype: atype: f16 -> nothing",
+        "instructions/mma_sp.yaml: qualifiers/scale_vec/default/0/when: when: {kind: kind::mxf8f6f4} -> nothing",
+    ],
+)
+def test_the_same_in_other_words(whole: Trial, identity: str) -> None:
+    mutant = next(mutant for mutant in mutants(whole.documents) if mutant.identity == identity)
+    found = whole.judge(mutant)
+    assert (found.check, found.reworded) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("identity", "fact"),
+    [
+        (
+            "imm-scale-b, imm-trans-a, imm-trans-b -> d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b, imm-trans-a",
+            "D of wgmma",
+        ),
+        ("imm-scale-b, imm-trans-a, imm-trans-b -> d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b", "with 8 operands"),
+        (
+            "imm-scale-b, imm-trans-a, imm-trans-b -> d, b-desc, a-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b",
+            "wgmma",
+        ),
+    ],
+)
+def test_the_chip_knows_operands_by_their_order(whole: Trial, identity: str, fact: str) -> None:
+    assert mutation.STORED.silicon is not None
+    results = Results(reports.load(mutation.STORED.silicon, Silicon), whole.catalog)
+    mutant = next(
+        mutant for mutant in mutants(whole.documents) if "transposable/1" in mutant.identity and mutant.identity.endswith(identity)
+    )
+    model, positions = build(applied(whole.documents, mutant))
+    found = results.contradiction(Catalog(derive(model, positions)))
+    assert fact in found
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------------

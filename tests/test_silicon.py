@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sysconfig
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +17,11 @@ import pytest
 from ptxmma import paths
 from ptxmma.elements import Array
 from ptxmma.emulator import emulate
-from ptxmma.evidence.silicon import Launch
+from ptxmma.evidence import reports
+from ptxmma.evidence.silicon import Launch, Silicon
 from ptxmma.instructions import Catalog
 from ptxmma.verify.silicon import observations, products, replay, sass
-from ptxmma.verify.silicon.kernels import Kernel, kernels
+from ptxmma.verify.silicon.kernels import PER_FILE, Kernel, build, kernels
 from ptxmma.verify.silicon.operands import Builder
 from ptxmma.verify.silicon.replay import Words
 
@@ -91,11 +96,12 @@ def test_other_threads_metadata_is_poisoned(catalog: Catalog) -> None:
     assert (made.registers["e"][..., 0] != own).any()
 
 
-@pytest.mark.parametrize("ask", ["_illegal_fields", "_unused_descriptor_bits", "_saturation"])
+@pytest.mark.parametrize("ask", ["_illegal_fields", "_unused_descriptor_bits", "_idle_base_offset", "_saturation"])
 def test_what_the_manual_leaves_open_is_asked(catalog: Catalog, ask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {
         "_illegal_fields": observations._one_for_each_metadata_layout,
-        "_unused_descriptor_bits": observations._one_by_descriptors,
+        "_unused_descriptor_bits": observations._by_descriptors,
+        "_idle_base_offset": observations._by_descriptors,
         "_saturation": observations._saturating,
     }[ask]
     kernel = next(chosen(catalog, _TARGET))
@@ -139,3 +145,63 @@ def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:
     made = Builder(kernel, random, products.Drawn(kernel.instruction, random)).build()
     expected = emulate(kernel.instruction, **made.keywords)
     assert expected.d.shape[0] == len(made.registers["d"])
+
+
+def test_fences_and_waits_run_beside_products(catalog: Catalog) -> None:
+    def beside(family: str) -> set[str]:
+        return {found.canonical for kernel in kernels(catalog, _TARGET, [family]) for found in kernel.beside(catalog)}
+
+    assert beside("mma.sp") == set()
+    without_matrices = {found.canonical for found in catalog.all() if found.shape is None and _TARGET in found.accepted_by()}
+    assert beside("wgmma") == without_matrices
+    assert len(without_matrices) > 3
+
+
+def test_elements_put_together_from_halves(catalog: Catalog) -> None:
+    instruction = catalog.find("mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    element = instruction.operand("b").element
+    assert element is not None
+    pattern = instruction.metadata.granularity
+    b = np.array([[1.5], [-3.0], [1 + 2**-10], [64.0]])
+    legal = {int(value, 2): units for value in instruction.metadata.legal for units in [pattern.kept_units(value)]}
+    assert len(legal) == 2
+    for field, (unit,) in legal.items():  # both halves of one element: this element
+        assert np.array_equal(observations._mixed(b, field, pattern, element), b[[unit, 2 + unit]])
+    # The low half of the first element of a chunk below the high half of the second one.
+    mixed = observations._mixed(b, 0b1100, pattern, element)
+    assert np.array_equal(mixed, [[-3.0], [64.0 * (1 + 2**-10)]])
+
+
+@pytest.fixture
+def disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's disassembler, from the CUDA toolkit or from its Python packages."""
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(packaged)]))
+    for tool in ("cuobjdump", "nvdisasm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
+    """What is called native in the evidence is one instruction in machine code that is made here, what is not is what it says."""
+    told = reports.load(reports.FOLDER / "silicon.json", Silicon)
+    if f"release {told.compiler.cuda}," not in subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout:
+        pytest.skip(f"nvcc is not that of CUDA {told.compiler.cuda}, which the evidence was made with")
+    recorded = {row.instruction: row.machine for row in told.instructions}
+    chosen: dict[tuple[object, ...], Kernel] = {}
+    for kernel in kernels(catalog, told.target):
+        found = kernel.instruction
+        assert found.shape is not None
+        made = tuple(text.partition(".")[0] for text in recorded[found.canonical])
+        chosen.setdefault((found.family, found.shape[2], found.qualifiers["atype"], made), kernel)
+    sample = list(chosen.values())
+    assert {"none", "2 HMMA"} < {made[0] for *_, made in chosen if isinstance(made, tuple)}
+    libraries = [
+        build(nvcc, told.target, paths.INCLUDE, sample[first : first + PER_FILE], tmp_path / f"sample_{first}.so")
+        for first in range(0, len(sample), PER_FILE)
+    ]
+    counted = [machine for library in libraries for _, machine in sorted(sass.products(library).items())]
+    for kernel, machine in zip(sample, counted, strict=True):
+        assert sass.text(machine) in recorded[kernel.instruction.canonical], f"{kernel.instruction} {kernel.immediates}"

@@ -114,7 +114,7 @@ def _evidence(instruction: Instruction) -> dict[str, Any]:
     proof = instruction.evidence
     return {
         "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
-        "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "native": ran.native} for ran in proof.executed],
+        "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "how": ran.how} for ran in proof.executed],
         "peers": list(proof.peers),
         "differing": list(proof.differing),
         "stale": list(proof.stale),

@@ -147,9 +147,9 @@ def _evidence(answer: Answer) -> list[str]:
     for names, releases in groupby(proof["assembled"].items(), key=lambda pair: pair[1]):
         lines.append(f"assembled by ptxas of CUDA {_span([release for release, _ in releases])}: {' '.join(names)}")
     for ran in proof["executed"]:
-        how = "natively" if ran["native"] else "through code that the assembler put in its place"
         wrong = f", {ran['wrong']} of them wrong" if ran["wrong"] else ""
-        lines.append(f"run on {ran['chip']}, {how} ({_either(ran['machine'])}): {ran['launches']} launches{wrong}")
+        machine = f" ({_either(ran['machine'])})" if ran["machine"] else ""
+        lines.append(f"run on {ran['chip']}, {ran['how']}{machine}: {ran['launches']} launches{wrong}")
     if not proof["executed"]:
         lines.append("not executed: no chip that was asked runs it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]

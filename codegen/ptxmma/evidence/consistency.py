@@ -47,10 +47,12 @@ def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
     if number is not None and capability.replace(".", "") != str(number):
         yield Fault("chip/compute_capability", f"a chip of compute capability {capability} does not run {report.target}")
     yield from _once("instructions", [row.instruction for row in report.instructions])
-    for table in ("instructions", "observations", "failures"):
+    yield from _once("beside", [row.instruction for row in report.beside])
+    for table in ("instructions", "beside", "observations", "failures"):
         names = [row.instruction for row in getattr(report, table)]
         yield from _named(f"{table}/{{}}/instruction", names, own, "instruction by its canonical spelling")
     yield from _wrong("instructions", report.instructions)
+    yield from _wrong("beside", report.beside)
     yield from _wrong("layouts", report.layouts)
     yield from _wrong("shared_memory", report.shared_memory)
     yield from _wrong("failures", report.failures)
@@ -77,6 +79,7 @@ def silicon(report: Silicon, catalog: Catalog) -> Iterator[Fault]:
     if len(current) == len(report.instructions):  # else the layouts may be those of other operands
         yield from _held(report, own)
         yield from _read(report, own)
+        yield from _beside(report, own, catalog)
     if memory := spec.shared_memory:
         modes = {mode.name for mode in memory.swizzles}
         yield from _named("shared_memory/{}/swizzle", [row.swizzle for row in report.shared_memory], modes, "swizzle")
@@ -128,6 +131,27 @@ def _held(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[Fault]:
             yield Fault(f"layouts/{index}/launches", what)
     for name in sorted(set(wanted) - {held.layout for held in report.layouts}):
         yield Fault("layouts", f"{name} is missing, though instructions that use it were launched {wanted[name]} times")
+
+
+def _beside(report: Silicon, own: Mapping[str, Instruction], catalog: Catalog) -> Iterator[Fault]:
+    """An instruction without matrices was executed by all launches of kernels that call it."""
+    from ptxmma.verify.silicon.kernels import Kernel  # what asks a chip stands above what reads its answers
+
+    wanted: Counter[str] = Counter()
+    called: dict[tuple[str, str], list[str]] = {}  # whatever the shape, types and constants are
+    for instruction, form, launches in _launched(report, own):
+        key = instruction.variant.instruction.name, form.name
+        if key not in called:
+            called[key] = [found.canonical for found in Kernel(instruction, form).beside(catalog)]
+        wanted.update(dict.fromkeys(called[key], launches))
+    for index, beside in enumerate(report.beside):
+        if beside.launches != wanted[beside.instruction]:
+            what = (
+                f"{beside.launches} launches of {beside.instruction}; by the instructions beside it there were {wanted[beside.instruction]}"
+            )
+            yield Fault(f"beside/{index}/launches", what)
+    for name in sorted(set(wanted) - {row.instruction for row in report.beside}):
+        yield Fault("beside", f"{name} is missing, though kernels that call it were launched {wanted[name]} times")
 
 
 def _read(report: Silicon, own: Mapping[str, Instruction]) -> Iterator[Fault]:
@@ -388,8 +412,12 @@ def mutation(report: Plain, catalog: Catalog) -> Iterator[Fault]:  # noqa: ARG00
     """What cannot have become of mutants."""
     yield from _dated(report["date"])
     tried = report["tried"]
-    fates = sum(report["killed"].values()) + sum(len(report[name]) for name in ("unchanged", "reworded", "survivors"))
-    counts = {"killed": fates} | {name: sum(sum(row.values()) for row in report[name].values()) for name in ("by_file", "by_kind")}
+    printed = report["printed"]
+    if _fates(printed) != printed["tried"]:
+        yield Fault("printed/killed", f"{_fates(printed)} mutants; {printed['tried']} were tried")
+    if printed["tried"] > printed["all"]:
+        yield Fault("printed/tried", f"{printed['tried']} of {printed['all']} mutants; at most all can be tried")
+    counts = {"killed": _fates(report)} | {name: sum(sum(row.values()) for row in report[name].values()) for name in ("by_file", "by_kind")}
     for name, count in counts.items():
         if count != tried:
             yield Fault(name, f"{count} mutants; {tried} were tried")
@@ -408,6 +436,12 @@ def mutation(report: Plain, catalog: Catalog) -> Iterator[Fault]:  # noqa: ARG00
                 yield Fault(table, f"{found[name]} mutants of which {name} is told; the report has {ended.get(name, 0)}")
     if tried > report["all"]:
         yield Fault("tried", f"{tried} of {report['all']} mutants; at most all can be tried")
+
+
+def _fates(table: Plain) -> int:
+    """How many mutants something is told of."""
+    told: int = sum(table["killed"].values()) + sum(len(table[name]) for name in ("unchanged", "reworded", "survivors"))
+    return told
 
 
 # --- the corpus -------------------------------------------------------------------------------------------------------------

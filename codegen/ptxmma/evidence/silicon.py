@@ -66,6 +66,22 @@ class Execution(Entry, frozen=True, kw_only=True):
     replays: Annotated[tuple[Launch, ...], Meta(min_length=1)]
 
 
+class Beside(Entry, frozen=True, kw_only=True):
+    """An instruction without matrices that kernels executed beside their products: a fence, a wait.
+
+    Attributes:
+        instruction: canonical spelling.
+        facts: digest of what the database said of it, see :func:`ptxmma.evidence.facts.executed`.
+        launches: of kernels that call its wrapper.
+        wrong: launches in which an element of D was wrong.
+    """
+
+    instruction: str
+    facts: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+    launches: Positive
+    wrong: Count = 0
+
+
 class Held(Entry, frozen=True, kw_only=True):
     """How often a layout of registers was held against the chip."""
 
@@ -112,7 +128,14 @@ class Silicon(Report, frozen=True, kw_only=True):
     chip: Chip
     compiler: Compiler
     instructions: tuple[Execution, ...]
+    beside: tuple[Beside, ...]
     layouts: tuple[Held, ...]
     shared_memory: tuple[Shared, ...]
     failures: tuple[Failure, ...]
     observations: tuple[Observation, ...]
+
+    @property
+    def executed(self) -> dict[str, Execution | Beside]:
+        """All that ran, by its canonical spelling."""
+        rows: list[Execution | Beside] = [*self.instructions, *self.beside]
+        return {row.instruction: row for row in rows}

@@ -40,7 +40,8 @@ class Executed(Entry, frozen=True, kw_only=True):
         chip: name.
         launches: with random whole numbers, against the product of the matrices.
         wrong: launches in which an element was wrong.
-        machine: tensor-core instructions that the assembler made of it: ``("1 HMMA.16816.F32",)``.
+        machine: tensor-core instructions that the assembler made of it: ``("1 HMMA.16816.F32",)``; empty for an instruction without
+            matrices, which ran beside the products of others.
     """
 
     chip: str
@@ -51,7 +52,12 @@ class Executed(Entry, frozen=True, kw_only=True):
     @property
     def native(self) -> bool:
         """Whether it is one tensor-core instruction, and not code that the assembler put in its place."""
-        return all(each.startswith("1 ") and "+" not in each for each in self.machine)
+        return bool(self.machine) and all(each.startswith("1 ") and "+" not in each for each in self.machine)
+
+    @property
+    def how(self) -> str:
+        """``"natively"``, ``"through other code"``, or, of an instruction without matrices, ``"beside products"``."""
+        return "natively" if self.native else "through other code" if self.machine else "beside products"
 
 
 class Evidence(Entry, frozen=True, kw_only=True):

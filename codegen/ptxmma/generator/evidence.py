@@ -19,7 +19,7 @@ from ptxmma.evidence.assembler import Assembler
 from ptxmma.evidence.consistency import Fault
 from ptxmma.evidence.corpus import Corpus
 from ptxmma.evidence.peers import Report as Peers
-from ptxmma.evidence.silicon import Execution, Silicon
+from ptxmma.evidence.silicon import Beside, Execution, Silicon
 from ptxmma.evidence.summary import Executed, Held, LayoutEvidence, Row, Summary, Tool
 from ptxmma.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.model import Layout
@@ -234,8 +234,8 @@ def _stale_programs(report: Assembler, path: Path) -> Iterator[str]:
 
 
 def _stale_silicon(catalog: Catalog, report: Silicon) -> Iterator[str]:
-    ran = {row.instruction: row for row in report.instructions}
-    runs = [found for found in catalog.all() if found.shape and report.target in found.accepted_by()]
+    ran = report.executed
+    runs = [found for found in catalog.all() if report.target in found.accepted_by()]
     changed = [found.canonical for found in catalog.all() if found.canonical in ran and ran[found.canonical].facts != facts.executed(found)]
     if changed:
         yield f"the database says something else today of {len(changed)} of {len(ran)} instructions: {_few(changed)}"
@@ -304,7 +304,7 @@ def summary(catalog: Catalog, told: Reports) -> Summary:
     accepted = _accepted(told.assembler)
     classes: dict[tuple[tuple[str, tuple[str, ...]], ...], int] = {}
     asked_before = facts.stale(told.assembler.facts, catalog) if told.assembler else []
-    executed = {row.instruction: row for row in told.silicon.instructions} if told.silicon else {}
+    executed = told.silicon.executed if told.silicon else {}
     atoms = _atoms(told.peers)
     differing = {(entry.subject, entry.instruction) for entry in told.peers.differences} if told.peers else set()
     rows = {}
@@ -356,8 +356,9 @@ def _operands(instruction: Instruction, name: str) -> str:
     return next((facts.operands(instruction, form) for form in instruction.forms if form.name == name), "")
 
 
-def _executed(report: Silicon, row: Execution) -> Executed:
-    return Executed(chip=report.chip.name, launches=row.launches, wrong=row.wrong, machine=row.machine)
+def _executed(report: Silicon, row: Execution | Beside) -> Executed:
+    machine = row.machine if isinstance(row, Execution) else ()
+    return Executed(chip=report.chip.name, launches=row.launches, wrong=row.wrong, machine=machine)
 
 
 def _layouts(catalog: Catalog, told: Reports, rows: Mapping[str, Row]) -> dict[str, LayoutEvidence]:

@@ -3,6 +3,7 @@
 One thing changes at a time:
 
 * a modifier becomes another value that the spec knows for its place, or one from elsewhere; it is dropped, or written twice;
+* two modifiers that stand side by side change places;
 * modifiers that have one value together (A and B, or C and D, of one type) change together;
 * a modifier that belongs elsewhere joins, or two that stand side by side elsewhere;
 * an operand is dropped or written twice, or one more follows;
@@ -201,6 +202,12 @@ def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple
             yield {}, [*before, token, *texts[place:]], f".{token} twice"
         for other in vocabulary.others(name, token) + (_shapes_near(token) if name == SHAPE else []) if place else ():
             yield {name: other}, [*before, other, *after], f".{other} for {name or f'.{token}'}"
+    written = [place for place, token in enumerate(texts) if place and token]
+    for first_place, second_place in itertools.pairwise(written):
+        one, other = texts[first_place], texts[second_place]
+        if one != other:
+            swapped = {first_place: other, second_place: one}
+            yield {}, [swapped.get(place, token) for place, token in enumerate(texts)], f".{one} and .{other} change places"
     for place, ((first, one), (second, other)) in enumerate(itertools.pairwise(parts)):
         for pair in vocabulary.pairs.get((first, second), ()) if not one and not other else ():
             yield dict(zip((first, second), pair, strict=True)), [*texts[:place], *pair, *texts[place + 2 :]], f".{'.'.join(pair)} joins"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ class Results:
     def __init__(self, report: Silicon, launched: Catalog) -> None:
         self._chip, self._target = report.chip.name, report.target
         self._launched = {entry.instruction: launched.find(entry.instruction) for entry in report.instructions}
+        self._beside = [entry.instruction for entry in report.beside]
         self._launches = {
             entry.instruction: [_in_full(self._launched[entry.instruction], launch) for launch in entry.replays]
             for entry in report.instructions
@@ -38,14 +39,11 @@ class Results:
     def contradiction(self, catalog: Catalog) -> str:
         """The first result that a catalog contradicts, in words."""
         own = {instruction.canonical: instruction for instruction in catalog.all()}
-        changed = []
         same = _Same()
-        for spelling, before in self._launched.items():
-            now = own.get(spelling)
-            if now is None or self._target not in now.accepted_by():
+        for spelling in (*self._launched, *self._beside):
+            if spelling not in own or self._target not in own[spelling].accepted_by():
                 return f"the chip ({self._chip}) runs {spelling}"
-            if not same(before, now):
-                changed.append(now)
+        changed = [own[spelling] for spelling, before in self._launched.items() if not same(before, own[spelling])]
         for instruction in _spread(changed):
             for number, launch in enumerate(self._launches[instruction.canonical]):
                 if text := self._replayed(instruction, launch, number):
@@ -54,8 +52,13 @@ class Results:
 
     def _replayed(self, instruction: Instruction, launch: Launch, number: int) -> str:
         drawn = self._words(instruction.canonical, number)  # those that the chip saw, not the mutant's
+        before = _kernel(self._launched[instruction.canonical], launch).form
         try:
-            found = replay.emulated(_kernel(instruction, launch), launch, drawn)
+            kernel = _kernel(instruction, launch)
+            if len(kernel.form.operands) != len(before.operands):
+                return f"the chip ({self._chip}) runs {instruction.canonical} with {len(before.operands)} operands"
+            names = {one.name: other.name for one, other in zip(before.operands, kernel.form.operands, strict=True)}
+            found = replay.emulated(kernel, _renamed(launch, names), _renamed_words(drawn, names))
         except (StopIteration, KeyError):
             return f"the chip ({self._chip}) runs {instruction.canonical} with these operands: {launch.form or 'its own'}"
         except FormulaError:  # nothing about the operands
@@ -74,6 +77,17 @@ def _in_full(launched: Instruction, launch: Launch) -> Launch:
     operands = (operand for form in launched.forms if form.name == launch.form for operand in form.operands)
     defaults = {operand.name: operand.default for operand in operands if operand.default is not None}
     return msgspec.structs.replace(launch, constants=defaults | launch.constants)
+
+
+def _renamed(launch: Launch, names: Mapping[str, str]) -> Launch:
+    """A launch under the names that a mutant has for the operands: the chip was given them in their order, without names."""
+    constants = {names[name]: value for name, value in launch.constants.items()}
+    descriptors = {names[name]: value for name, value in launch.descriptors.items()}
+    return msgspec.structs.replace(launch, constants=constants, descriptors=descriptors)
+
+
+def _renamed_words(words: Words, names: Mapping[str, str]) -> Words:
+    return words._replace(registers={names[name]: held for name, held in words.registers.items()})
 
 
 def _kernel(instruction: Instruction, launch: Launch) -> Kernel:

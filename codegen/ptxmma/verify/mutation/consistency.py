@@ -77,7 +77,10 @@ def _contradictions(catalog: Catalog) -> Iterator[str]:
 
 
 def _names(instruction: InstructionSet) -> Iterator[str]:
-    """Qualifiers are named after what they are of, and those whose order counts stand side by side."""
+    """Its name begins as its family's; qualifiers are named after what they are of, and those whose order counts stand side by side."""
+    words = iter(instruction.name.split("."))
+    if not all(word in words for word in instruction.family.split(".")):
+        yield f"{instruction.name}: its name does not have the words of {instruction.family} in their order"
     for name, operand in instruction.operand_kinds.items():
         if operand.type and f"{name}type" in instruction.qualifiers and operand.type != f"{name}type":
             yield f"{instruction.name}: {name} has a type of its own, {name}type"
@@ -164,10 +167,6 @@ def _registers(registers: tuple[RegisterType, ...]) -> Iterator[str]:
             yield f"{register.name}: constraint {register.constraint!r} is for registers of other types"
 
 
-#: Fewer chips do not tell what one lacks.
-_FEW_CHIPS = 2
-
-
 def _throughput(spec: Spec) -> Iterator[str]:
     """An SM does a power of two of operations in a clock, twice as many sparse ones; published peaks are rounded, or twice such a peak."""
     known: dict[str, tuple[str, int]] = {}
@@ -185,8 +184,12 @@ def _throughput(spec: Spec) -> Iterator[str]:
                     yield f"{chip.chip}: {operations} operations x {chip.sms} SMs x {chip.clock} MHz are not {peak}"
 
 
+#: Fewer chips do not tell what one lacks.
+_FEW_CHIPS = 2
+
+
 def _rates(catalog: Catalog) -> Iterator[str]:
-    """An architecture multiplies the same matrices at one rate, and a peak that each other chip has, a chip has too."""
+    """An architecture multiplies the same matrices at one rate; no chip lacks a peak that all others, its neighbours or later ones have."""
     spec = catalog.database.spec
     chips: dict[str, list[Rate]] = {}
     for chip in spec.throughput:
@@ -199,9 +202,12 @@ def _rates(catalog: Catalog) -> Iterator[str]:
         for name, dense in fitting.items():
             if len(dense) > 1:
                 yield f"{name} multiplies {facts.get('atype')} at {' and at '.join(map(str, dense))} operations in a clock"
-        lacking = [name for name, dense in fitting.items() if numbers[name] in running and not dense]
-        if len(lacking) == 1 and sum(numbers[name] in running for name in fitting) > _FEW_CHIPS:
-            yield f"each chip that has {found.canonical} has a peak for it, but for {lacking[0]}"
+        has = [bool(fitting[name]) for name in sorted(fitting, key=numbers.__getitem__) if numbers[name] in running]
+        # Chips for graphics have no peak for f64, of which they do little, and later ones none for what has become slow there.
+        around = zip(has, has[1:], has[2:], strict=False)
+        if (any(has) and not has[0]) or (True, False, True) in around or (len(has) > _FEW_CHIPS and has.count(False) == 1):
+            lacking = ", ".join(name for name in fitting if not fitting[name])
+            yield f"{found.canonical}: other chips that have it have a peak for it, but not {lacking}"
     for one, other in sorted({pair for rates in chips.values() for rate in rates for pair in itertools.combinations(_factor(rate), 2)}):
         for name, rates in chips.items():
             lists = [_factor(rate) for rate in rates]
@@ -258,7 +264,9 @@ def _orderings(protocol: Protocol) -> Iterator[str]:
 
 def _fields(pattern: Granularity) -> Iterator[str]:
     """Legal fields of several indices are all those with different ones, or all those with ascending ones."""
-    if pattern.indices < 2:
+    if pattern.indices == 1:
+        if len(pattern.legal) != pattern.units:
+            yield f"{pattern.name}: one of {pattern.units} units is kept, and {len(pattern.legal)} fields are legal"
         return
     faults = pattern.faults(())
     different = {value for value in faults if faults[value] != "equal indices"}
@@ -320,7 +328,7 @@ def _layouts(memory: SharedMemory) -> Iterator[str]:
     for layout in memory.layouts:
         if layout.uses_lbo != ("lbo" in formula.names(formula.parse(layout.offset))):
             yield f"{layout.majorness}-major, {', '.join(layout.swizzles)}: uses_lbo does not say what its offset does"
-    if any(memory.alignment != 1 << field.shift for field in memory.descriptor if field.unit):
+    if any(memory.alignment != 1 << field.shift if field.unit else field.shift for field in memory.descriptor):
         yield f"the fields of a descriptor do not hold multiples of {memory.alignment} bytes"
     described = [(layout.majorness, name) for layout in memory.layouts for name in layout.swizzles]
     wanted = [(entry.majorness, mode.name) for entry in memory.majorness for mode in memory.swizzles]

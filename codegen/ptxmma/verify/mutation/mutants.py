@@ -25,7 +25,9 @@ _FORMULAS = frozenset({"row", "col", "computation", "lane", "bit", "byte", "firs
     "formula",
 }
 #: Sections whose conditions and formulas are worked out into tables, for each variant and each layout.
-_WORKED_OUT = frozenset({"semantics", "carriers", "containers", "fragments", "granularities", "metadata", "scales", "block_formats"})
+_WORKED_OUT = frozenset(
+    {"qualifiers", "semantics", "carriers", "containers", "fragments", "granularities", "metadata", "scales", "block_formats", "throughput"}
+)
 #: Keys of texts of which only the numbers are changed.
 _NUMBERED = frozenset({"cute"})
 _BITS = re.compile(r"0b[01]+")

@@ -9,6 +9,7 @@ from ptxmma import requirements
 from ptxmma.generator.emit import emit
 from ptxmma.instructions import Catalog
 from ptxmma.model import InstructionSet, matches
+from ptxmma.throughput import peaks
 from ptxmma.variants import ordered_tokens
 from ptxmma.verify.mutation import printed
 
@@ -41,16 +42,26 @@ def answers(catalog: Catalog) -> list[object]:
         arithmetic = [_without_source(entry) for entry in instruction.semantics()]
         metadata = (instruction.metadata.legal, instruction.metadata.selectors) if instruction.sparse else ()
         versions = requirements.floor(instruction.variant), instruction.accepted_by(), instruction.releases()
-        found.append((instruction.canonical, instruction.identifier, operands, arithmetic, metadata, versions))
+        found.append((instruction.canonical, instruction.identifier, operands, arithmetic, metadata, versions, peaks(instruction)))
     for entry in catalog.database.spec.instructions:
-        defaults = {name: part.default for name, part in entry.qualifiers.items()}
-        found.append((entry.syntax, entry.opcode, entry.repeatable, _groups(entry), defaults))
+        found.append((entry.syntax, entry.opcode, entry.repeatable, _groups(entry), _defaults(catalog, entry)))
     variants = [found.variant for found in catalog.all()]
     for held in catalog.database.spec.block_formats:
         found.append((_without_source(held), [variant.canonical for variant in variants if matches(held.of, variant.facts)]))
     admitted = printed.admitted_layouts(catalog)
     found.append({place: sorted(plan.name for plan in plans) for place, plans in admitted.items()})
     return found
+
+
+def _defaults(catalog: Catalog, entry: InstructionSet) -> set[tuple[str, str, str]]:
+    """The values that may be left out, each with the variants that are meant without it."""
+    return {
+        (name, default.value, found.canonical)
+        for found in catalog.of(entry.name)
+        for name, part in entry.qualifiers.items()
+        for default in part.default
+        if found.variant.facts.get(name) == default.value and matches(default.when, found.variant.facts)
+    }
 
 
 def _without_source(entry: msgspec.Struct) -> dict[str, object]:

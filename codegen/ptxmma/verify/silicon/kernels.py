@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,10 +42,14 @@ template <class T, int n> __device__ void store(const T (&registers)[n], void* t
   for (int i = 0; i < n; ++i) static_cast<T*>(to)[(blockIdx.x * blockDim.x + threadIdx.x) * n + i] = registers[i];
 }
 // The image at the start of shared memory, for the instructions to read; returns where that is, in units of a descriptor.
+// One fence would do; all that there are get executed.
 __device__ unsigned long long stage(const Operands& o) {
   extern __shared__ __align__(1024) unsigned char memory[];
   for (unsigned i = threadIdx.x; i < o.image_bytes; i += blockDim.x) memory[i] = o.image[i];
   ptxmma::fence_proxy_async();
+  ptxmma::fence_proxy_async_shared_cta();
+  ptxmma::fence_proxy_async_shared_cluster();
+  ptxmma::fence_proxy_async_global();
   __syncthreads();
   return __cvta_generic_to_shared(memory) >> 4;
 }
@@ -98,6 +104,17 @@ class Kernel(NamedTuple):
         """The names of the operands that are descriptors."""
         return [operand.name for operand in self.form.operands if operand.kind == "descriptor"]
 
+    def constant(self, operand: Operand) -> int:
+        """The value of an operand that is a constant: its default, or the first legal one, unless the kernel names another."""
+        assert operand.immediates is not None
+        return self.immediates.get(operand.name, operand.immediates[0] if operand.default is None else operand.default)
+
+    def beside(self, catalog: Catalog) -> list[Instruction]:
+        """The instructions without matrices whose wrappers it calls, too: those that order its accesses."""
+        text = self.source("") + (_SUPPORT if self.descriptors else "")
+        called = set(re.findall(r"\bptxmma::(\w+)[<(]", text))
+        return [found for found in catalog.all() if found.shape is None and found.identifier in called]
+
     def source(self, name: str) -> str:
         """The kernel as CUDA."""
         spec = self.instruction.database.spec
@@ -117,7 +134,7 @@ class Kernel(NamedTuple):
             elif operand.kind == "predicate":
                 arguments.append("o.scale_d != 0")
             else:
-                constants.append(str(self.immediates.get(operand.name, operand.default if operand.default is not None else 0)))
+                constants.append(str(self.constant(operand)))
         template = f"<{', '.join(constants)}>" if constants else ""
         call = f"ptxmma::{self.instruction.identifier}{template}({', '.join(arguments)});"
         if self.instruction.variant.instruction.asynchronous:
@@ -154,6 +171,18 @@ def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
             yield Kernel(instruction, form, dict(zip(choices, values, strict=True)))
 
 
+def build(nvcc: str, target: str, include: Path, kernels: Sequence[Kernel], library: Path) -> Path:
+    """Compile kernels for a target into a shared library, as ``kernel_0``, ``kernel_1``, …."""
+    bodies = [kernel.source(f"kernel_{index}") for index, kernel in enumerate(kernels)]
+    table = ", ".join(f"kernel_{index}" for index in range(len(bodies)))
+    source = library.with_suffix(".cu")
+    source.write_text(_SUPPORT + "".join(bodies) + f"static void (*const kernels[])(Operands) = {{{table}}};\n" + _RUN)
+    virtual = target.replace("sm_", "compute_")
+    options = ["-std=c++17", "-gencode", f"arch={virtual},code={target}", "-shared", "-Xcompiler", "-fPIC"]
+    subprocess.run([nvcc, *options, "-I", str(include), str(source), "-o", str(library)], check=True, capture_output=True, text=True)
+    return library
+
+
 class Chip:
     """Compiled kernels, ready to run."""
 
@@ -162,21 +191,9 @@ class Chip:
         self._kernels = list(kernels)
         parts = [self._kernels[first : first + PER_FILE] for first in range(0, len(self._kernels), PER_FILE)]
         self.libraries = [folder / f"kernels_{number}.so" for number in range(len(parts))]
-
-        def build(part: Sequence[Kernel], library: Path) -> ctypes.CDLL:
-            bodies = [kernel.source(f"kernel_{index}") for index, kernel in enumerate(part)]
-            table = ", ".join(f"kernel_{index}" for index in range(len(bodies)))
-            source = library.with_suffix(".cu")
-            source.write_text(_SUPPORT + "".join(bodies) + f"static void (*const kernels[])(Operands) = {{{table}}};\n" + _RUN)
-            virtual = target.replace("sm_", "compute_")
-            options = ["-std=c++17", "-gencode", f"arch={virtual},code={target}", "-shared", "-Xcompiler", "-fPIC"]
-            subprocess.run(
-                [nvcc, *options, "-I", str(include), str(source), "-o", str(library)], check=True, capture_output=True, text=True
-            )
-            return ctypes.CDLL(str(library))
-
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            self._loaded = list(pool.map(build, parts, self.libraries))
+            made = pool.map(functools.partial(build, nvcc, target, include), parts, self.libraries)
+            self._loaded = [ctypes.CDLL(str(library)) for library in made]
 
     def run(
         self,

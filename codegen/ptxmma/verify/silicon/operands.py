@@ -160,7 +160,8 @@ class Builder:
     def _layout(self, matrix: str, x: int, k: int, start: int) -> SharedLayout:
         """An image with room for the operand and more; with gaps between its groups and panels, and anywhere in its pattern."""
         random, element = self._random, self.type(matrix)
-        majorness = _MAJORNESS[self._kernel.immediates.get(f"imm-trans-{matrix}", 0)]
+        transposed = next((operand for operand in self._kernel.form.operands if operand.name == f"imm-trans-{matrix}"), None)
+        majorness = _MAJORNESS[0 if transposed is None else self._kernel.constant(transposed)]
         swizzle = self._swizzle or str(random.choice([mode.name for mode in self._memory.swizzles]))
         mode = next(mode for mode in self._memory.swizzles if mode.name == swizzle)
         panel = mode.bytes * 8 // element.bits

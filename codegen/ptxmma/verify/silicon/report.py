@@ -17,8 +17,8 @@ import joblib
 
 from ptxmma import __version__
 from ptxmma.evidence import facts
+from ptxmma.evidence.silicon import Beside, Compiler, Execution, Failure, Held, Launch, Shared, Silicon
 from ptxmma.evidence.silicon import Chip as ChipRecord
-from ptxmma.evidence.silicon import Compiler, Execution, Failure, Held, Launch, Shared, Silicon
 from ptxmma.instructions import Catalog, load
 from ptxmma.verify.silicon import products, replay, sass
 from ptxmma.verify.silicon.kernels import N_IN_FULL, PER_FILE, Chip, Kernel, kernels
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     instruction: str
     form: str
     constants: Mapping[str, int]
+    beside: tuple[str, ...]
     layouts: tuple[str, ...]
     launches: int
     wrong: int  # launches in which an element of D was wrong
@@ -81,6 +82,7 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
         chip=asked,
         compiler=_compiler(nvcc),
         instructions=tuple(_by_instruction(catalog, rows)),
+        beside=tuple(_beside(catalog, rows)),
         layouts=tuple(_by_layout(rows)),
         shared_memory=tuple(_by_memory(rows)),
         failures=tuple(_failure(row) for row in rows if row.wrong),
@@ -90,14 +92,15 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
 
 def _part(database: Path, include: Path, target: str, families: tuple[str, ...], numbers: range, nvcc: str) -> list[Row]:
     """The kernels with these numbers: compiled, disassembled and run."""
-    chosen = list(kernels(Catalog(load(database)), target, families))[numbers.start : numbers.stop]
+    catalog = Catalog(load(database))
+    chosen = list(kernels(catalog, target, families))[numbers.start : numbers.stop]
     with tempfile.TemporaryDirectory() as folder:
         chip = Chip(nvcc, target, include, Path(folder), chosen)
         machine = sass.products(chip.libraries[0])
-        return [_row(chip, number, kernel, machine[number]) for number, kernel in enumerate(chosen)]
+        return [_row(catalog, chip, number, kernel, machine[number]) for number, kernel in enumerate(chosen)]
 
 
-def _row(chip: Chip, number: int, kernel: Kernel, machine: Counter[str]) -> Row:
+def _row(catalog: Catalog, chip: Chip, number: int, kernel: Kernel, machine: Counter[str]) -> Row:
     wrong = launches = 0
     memory = []
     for seed, swizzle in _launches(kernel):
@@ -108,8 +111,11 @@ def _row(chip: Chip, number: int, kernel: Kernel, machine: Counter[str]) -> Row:
             held = Memory(name.partition("-")[0], image.element.name, image.majorness, image.swizzle)
             memory.append((held, image.base_offset, result.wrong > 0))
     layouts = tuple(sorted({operand.layout.name for operand in kernel.form.operands if operand.layout is not None}))
-    launch = replay.record(chip, number, kernel, seed)
-    return Row(kernel.instruction.canonical, kernel.form.name, kernel.immediates, layouts, launches, wrong, machine, launch, tuple(memory))
+    beside = tuple(each.canonical for each in kernel.beside(catalog))
+    return Row(
+        kernel.instruction.canonical, kernel.form.name, kernel.immediates, beside, layouts, launches, wrong, machine,
+        replay.record(chip, number, kernel, seed), tuple(memory),
+    )  # fmt: skip
 
 
 def _launches(kernel: Kernel) -> Iterator[tuple[int, str | None]]:
@@ -137,24 +143,33 @@ def _by_instruction(catalog: Catalog, rows: Iterable[Row]) -> Iterator[Execution
             facts=facts.executed(catalog.find(name)),
             launches=sum(row.launches for row in found),
             wrong=sum(row.wrong for row in found),
-            machine=tuple(sorted({_machine(row) for row in found})),
+            machine=tuple(sorted({sass.text(row.machine) for row in found})),
             replays=tuple(row.replay for row in found),
         )
 
 
-def _machine(row: Row) -> str:
-    """The tensor-core instructions of a kernel as text: ``"2 HMMA.16816.F32"``."""
-    return " + ".join(f"{count} {name}" for name, count in sorted(row.machine.items())) or "none"
+def _beside(catalog: Catalog, rows: Iterable[Row]) -> Iterator[Beside]:
+    launches, wrong = _added_up((row, row.beside) for row in rows)
+    for instruction in catalog.all():
+        name = instruction.canonical
+        if launches[name]:
+            yield Beside(instruction=name, facts=facts.executed(instruction), launches=launches[name], wrong=wrong[name])
 
 
 def _by_layout(rows: Iterable[Row]) -> Iterator[Held]:
+    launches, wrong = _added_up((row, row.layouts) for row in rows)
+    return (Held(layout=name, launches=launches[name], wrong=wrong[name]) for name in sorted(launches))
+
+
+def _added_up(each: Iterable[tuple[Row, Iterable[str]]]) -> tuple[Counter[str], Counter[str]]:
+    """Launches, and wrong ones, of everything that rows have a part in."""
     launches: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for row in rows:
-        for name in row.layouts:
+    for row, names in each:
+        for name in names:
             launches[name] += row.launches
             wrong[name] += row.wrong
-    return (Held(layout=name, launches=launches[name], wrong=wrong[name]) for name in sorted(launches))
+    return launches, wrong
 
 
 def _by_memory(rows: Iterable[Row]) -> Iterator[Shared]:

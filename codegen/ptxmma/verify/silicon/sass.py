@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 _FUNCTION = re.compile(r"^\s*Function : .*?kernel_(\d+)", re.MULTILINE)
@@ -21,3 +22,8 @@ def products(library: Path) -> dict[int, Counter[str]]:
     text = subprocess.run(["cuobjdump", "-sass", str(library)], check=True, capture_output=True, text=True).stdout
     parts = _FUNCTION.split(text)
     return {int(number): Counter(_PRODUCT.findall(body)) for number, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def text(machine: Mapping[str, int]) -> str:
+    """The tensor-core instructions of a kernel in a line: ``"2 HMMA.16816.F32"``; ``"none"`` where there are none."""
+    return " + ".join(f"{count} {name}" for name, count in sorted(machine.items())) or "none"

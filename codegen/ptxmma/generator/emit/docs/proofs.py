@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,12 +46,8 @@ def _form(entry: InstructionSet, row: family.Row, told: Summary) -> Sequence[str
     found = [told.of(instruction.canonical) for instruction in row.members]
     releases = list(dict.fromkeys(cuda for proof in found for cuda in proof.assembled))
     span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}" if releases else "none"
-    counts = {
-        "natively": sum(all(one.native for one in proof.executed) for proof in found if proof.executed),
-        "through other code": sum(not all(one.native for one in proof.executed) for proof in found if proof.executed),
-        "not executed": sum(not proof.executed for proof in found),
-    }
-    ran = _counted(counts, len(found))
+    ways = Counter("not executed" if not proof.executed else " or ".join({one.how: None for one in proof.executed}) for proof in found)
+    ran = _counted(dict(sorted(ways.items())), len(found))
     agree = _counted({"the same": sum(bool(proof.peers) for proof in found)}, len(found)) or rest.NOTHING
     return rest.code(family.pattern(entry, row)), str(len(found)), rest.text(span), ran, agree
 
@@ -95,12 +91,13 @@ def _assembler(report: Assembler) -> dict[str, str]:
 
 
 def _silicon(catalog: Catalog, report: Silicon, proofs: dict[str, Evidence]) -> dict[str, Any]:
-    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if not one.native}
+    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.how == "through other code"}
     return {
         "chip": rest.text(report.chip.name),
         "launches": f"{sum(row.launches for row in report.instructions):,}",
         "replays": f"{sum(len(row.replays) for row in report.instructions):,}",
         "instructions": f"{len(report.instructions):,}",
+        "beside": len(report.beside),
         "layouts": str(len(report.layouts)),
         "all_layouts": str(len(catalog.database.layouts)),
         "failures": str(len(report.failures)),
