@@ -23,7 +23,7 @@ from ptxmma.check.rules import RULES
 from ptxmma.cli import main
 from ptxmma.instructions import Catalog
 from ptxmma.requirements import version_key
-from ptxmma.verify import assemblers
+from ptxmma.verify import assemblers, errata
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 D, A, B, C = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}", "{%r4,%r5}", "{%f4,%f5,%f6,%f7}"
@@ -231,6 +231,62 @@ def test_refused_version_names_the_first_one() -> None:
 )
 def test_advice(text: str, rules: list[tuple[str, str]]) -> None:
     assert told(text) == rules
+
+
+INTEGER = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r0,%r1,%r2,%r3}"
+SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "rules"),
+    [
+        # lists for a register
+        (SPARSE.replace(" %r0, 0;", " {%r0,%f0,%r1,0}, 0;"), "sm_90a", [("note", "list")]),
+        (SPARSE.replace(" %r0, 0;", " {%r0,%r1,%r2}, 0;"), "sm_90a", [("error", "list")]),
+        (SPARSE.replace(" %r0, 0;", " {%s0,%f1}, 0;"), "sm_90a", [("note", "list"), ("error", "register-type")]),
+        (SPARSE.replace(" %r0, 0;", " {0,0}, 0;"), "sm_90a", [("error", "operand-kind")]),
+        (SPARSE.replace(" %r0, 0;", " {%zz}, 0;"), "sm_90a", [("error", "undeclared")]),
+        (SPARSE.replace(" %r0, 0;", " %p0, 0;"), "sm_120a", [("warning", "register-type")]),
+        (
+            SPARSE.replace("::ordered_metadata", "").replace(" %r0, 0;", " %p0, 0;"),
+            "sm_120a",
+            [("note", "unordered-metadata"), ("error", "register-type")],
+        ),
+        # a register for a list
+        (f"{INTEGER}, %f0, {A}, {A}, {A}, 0;", "sm_120a", [("warning", "list"), ("note", "list")]),
+        (f"{INTEGER}, %rs0, {A}, {A}, {A}, 0;", "sm_120a", [("error", "list"), ("note", "list")]),
+        (
+            f"{INTEGER}, %r0, {A}, {A}, %r0, 0;".replace("::ordered_metadata", ""),
+            "sm_120a",
+            [("note", "unordered-metadata"), ("error", "list")],
+        ),
+        # constants beside a register
+        (f"{SCALED} {D}, {A}, {B}, {C}, %r0, {{%rs0,1.0}}, %r1, {{0,0}};", "sm_120a", [("warning", "operand-kind")]),
+        (f"{SCALED} {D}, {A}, {B}, {C}, %r0, {{%us0,1.0}}, %r1, {{0,0}};", "sm_120a", [("error", "operand-kind")]),
+        (SOUND.replace(B, "{%f0,1.0}"), "sm_90a", []),
+        (SOUND.replace(C, "{0F3F800000,%r0,%r0,1.0}"), "sm_90a", [("error", "operand-kind")]),
+        # lists that an assembler lengthens
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%r0,%f0};", "sm_90a", []),
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%r0,%f0};", "sm_120a", [("error", "register-type")]),
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%r0,%h0};", "sm_100a", [("error", "register-type")]),
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%f0,%r0};", "sm_120a", []),
+        # modifiers that are ignored
+        (f"{WGMMA}.row.col {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("warning", "undocumented")]),
+        (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),
+        (f"{WGMMA}.row.col.row {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("error", "unknown-instruction")]),
+        (SOUND.replace(".f32 ", ".f32.s4.b1 ", 1), "sm_90a", [("warning", "undocumented")]),
+        (SOUND.replace(".sync", ".sync.b1"), "sm_90a", [("error", "unknown-instruction")]),
+        (SPARSE.replace("row.col", "col.row"), "sm_90a", [("error", "unknown-instruction")]),
+    ],
+)
+def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[str, str]]) -> None:
+    assert told(text, target=target) == rules
+
+
+def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> None:
+    """Two are not: an instruction of which no code is made, and one that is none of ours."""
+    found = {seen.asked.split(" ")[0] for seen in errata.misjudged(catalog)}
+    assert found == {"mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32", "membar.proxy.async"}
 
 
 def test_undocumented_form() -> None:

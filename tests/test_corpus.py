@@ -334,7 +334,6 @@ def test_no_false_alarm(recorded: evidence.Corpus) -> None:
     assert {source.name for source in recorded.sources} == {"cutlass", "triton", "llvm"}
 
 
-@pytest.mark.xfail(reason="23 mutants of 91,274 are judged otherwise than by ptxas: docs/corpus.rst says which", strict=True)
 def test_no_disagreement(recorded: evidence.Corpus) -> None:
     assert recorded.disagreements == ()
 

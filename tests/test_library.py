@@ -90,6 +90,11 @@ def test_defaults_may_be_left_out() -> None:
             "'.f16.f32.f16.f32' stands in another order than the closest's '.f32.f16.f16.f32'",
             "m16n8k16.row.col.f32.f16.f16.f32",
         ),
+        (
+            "mma.sp.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32",
+            "'.col.row' stands in another order than the closest's '.row.col'",
+            "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
         ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must stand first", "m64n48k32.s32.s8.s8"),
         ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
     ],

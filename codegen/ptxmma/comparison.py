@@ -269,7 +269,7 @@ def _sets_of_instructions(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Found
         other = there.get(entry.name)
         if other is None:
             continue
-        for field in ("opcode", "ordered", "repeatable", "scope", "asynchronous", "memory"):
+        for field in ("opcode", "ordered", "repeatable", "ignored", "scope", "asynchronous", "memory"):
             before, after = getattr(entry, field), getattr(other, field)
             if before != after:
                 yield entry.name, ("instruction", f"{field} {_shown(before)} is now {_shown(after)}", True)

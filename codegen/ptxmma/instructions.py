@@ -16,7 +16,7 @@ from ptxmma.metadata import Metadata
 from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, matches
 from ptxmma.operands import Operand
 from ptxmma.scales import Scales
-from ptxmma.variants import Spellings, Variant, expand, ordered_tokens, qualifier_values, shape_token
+from ptxmma.variants import Spellings, Variant, expand, fixed_tokens, ordered_tokens, qualifier_values, shape_token
 
 if TYPE_CHECKING:
     from ptxmma.evidence.summary import Evidence
@@ -266,7 +266,7 @@ class Catalog:
     def meaning(self, spelling: str) -> Instruction | None:
         """The instruction that a spelling means; None where it means none, without a look for what is close."""
         for entry in self.database.spec.instructions:
-            if set(_fixed_tokens(entry.syntax)) <= set(spelling.split(".")):
+            if set(fixed_tokens(entry.syntax)) <= set(spelling.split(".")):
                 variant = self._spellings_of(entry).find(spelling)
                 if variant is not None:
                     return self._made[variant.canonical]
@@ -358,11 +358,6 @@ def _alike(token: str, other: str, closest: Instruction) -> bool:
         return _SHAPE.fullmatch(token) is not None
     instruction = closest.variant.instruction
     return any(value == other and token in qualifier_values(instruction, name) for name, value in closest.qualifiers.items())
-
-
-def _fixed_tokens(syntax: str) -> list[str]:
-    """The tokens of a syntax line that every variant has."""
-    return [token for token in syntax.split(".") if "{" not in token and "}" not in token]
 
 
 def load(path: str | os.PathLike[str]) -> Database:

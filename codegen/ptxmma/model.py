@@ -287,6 +287,16 @@ class Statement(_Entry, frozen=True, kw_only=True):
     source: str
 
 
+class Ignored(_Entry, frozen=True, kw_only=True):
+    """Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds."""
+
+    modifiers: tuple[str, ...]  # any of these, "and.popc" for two side by side
+    behind: str = ""  # the qualifier behind which they stand; "": anywhere
+    most: int = 0  # how many of them are taken; 0: any number
+    when: tuple[Condition, ...] = ()
+    source: str
+
+
 class InstructionSet(_Entry, frozen=True, kw_only=True):
     """One PTX instruction with all its forms."""
 
@@ -300,8 +310,9 @@ class InstructionSet(_Entry, frozen=True, kw_only=True):
     memory: bool = False  # it orders or reads memory
     syntax: str  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.variants
     opcode: str = ""  # how every spelling starts, where that is more than the first token: "wgmma.mma_async"
-    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers whose relative order assemblers heed; all else may move
+    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers, or tokens of the syntax, in the order that assemblers heed; all else may move
     repeatable: tuple[str, ...] = ()  # tokens that assemblers take twice
+    ignored: tuple[Ignored, ...] = ()  # what they take besides
     qualifiers: dict[str, Qualifier] = {}
     operand_kinds: dict[str, OperandKind] = {}
     operands: dict[str, tuple[str, ...]] = {}  # named operand lists, verbatim: {"": ("d, a, b, c, e, f",)}

@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from ptxmma.model import Facts, Form, InstructionSet, Observation, Requirement, Shape, matches
+from ptxmma.model import Facts, Form, Ignored, InstructionSet, Observation, Requirement, Shape, matches
 
 _PART = re.compile(r"\.?\{\.?(\w+)\}")
 SHAPE = "shape"
@@ -100,6 +100,11 @@ def placeholders(syntax: str) -> list[str]:
     return [name for _, name in syntax_parts(syntax) if name]
 
 
+def fixed_tokens(syntax: str) -> list[str]:
+    """The tokens of a syntax line that every variant has."""
+    return [token for literal, _ in syntax_parts(syntax) for token in literal.split(".") if token]
+
+
 def _spell(syntax: str, facts: Facts) -> str:
     text = []
     for literal, name in syntax_parts(syntax):
@@ -120,7 +125,7 @@ def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str,
     """
     usual = {name for name, entry in instruction.qualifiers.items() if entry.usual and entry.usual == facts.get(name)}
     for group in instruction.ordered:
-        if not usual.issuperset(name for name in group if instruction.qualifiers[name].usual):
+        if not usual.issuperset(name for name in group if name in instruction.qualifiers and instruction.qualifiers[name].usual):
             usual.difference_update(group)
     named = ((name, str(facts.get(name, ""))) for name in placeholders(instruction.syntax) if name not in usual)
     return [(name, value.replace("::", "_").lower()) for name, value in named if value]
@@ -140,8 +145,34 @@ def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
 def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:
     """The tokens whose order counts, each with the number of its group."""
     return {
-        token: index for index, names in enumerate(instruction.ordered) for name in names for token in qualifier_values(instruction, name)
+        token: index
+        for index, names in enumerate(instruction.ordered)
+        for name in names
+        for token in (qualifier_values(instruction, name) if name in instruction.qualifiers else (name,))
     }
+
+
+def without_ignored(instruction: InstructionSet, spelling: str, first: int = 0) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
+    """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries."""
+    for number, entry in enumerate(instruction.ignored[first:], first + 1):
+        start = _end(instruction, entry.behind, spelling) if entry.behind else 0
+        rest, count = _modifiers(entry.modifiers).subn("", spelling[start:])
+        if 0 < count <= (entry.most or count):
+            shorter = spelling[:start] + rest
+            yield shorter, (entry,)
+            yield from ((shortest, (entry, *others)) for shortest, others in without_ignored(instruction, shorter, number))
+
+
+def _end(instruction: InstructionSet, name: str, spelling: str) -> int:
+    """Where the last value of a qualifier ends in a spelling; its length where there is none."""
+    values = [match.end() for match in _modifiers(tuple(qualifier_values(instruction, name))).finditer(spelling)]
+    return values[-1] if values else len(spelling)
+
+
+@functools.cache
+def _modifiers(texts: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds any of these modifiers, the longest where one begins like another."""
+    return re.compile(rf"\.(?:{'|'.join(map(re.escape, sorted(texts, key=len, reverse=True)))})(?![^.])")
 
 
 def with_defaults(instruction: InstructionSet, tokens: list[str]) -> Iterator[tuple[list[str], str, str]]:

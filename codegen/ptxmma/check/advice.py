@@ -13,8 +13,8 @@ from ptxmma.instructions import Catalog, Instruction
 from ptxmma.layouts import granularity
 
 if TYPE_CHECKING:
-    from ptxmma.check.legality import Value
     from ptxmma.check.reader import Function, Statement
+    from ptxmma.check.values import Value
 
 #: Severity, rule and message.
 Remark = tuple[Severity, str, str]

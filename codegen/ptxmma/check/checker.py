@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 from ptxmma.check import advice, flow, operands, sources
 from ptxmma.check.diagnosis import Diagnoses, Diagnosis
 from ptxmma.check.findings import Finding, Findings, Severity
-from ptxmma.check.legality import Fault, Legality, Value, accepted
+from ptxmma.check.legality import Fault, Legality, accepted
 from ptxmma.check.reader import Function, Opcodes, Statement, Token, functions
+from ptxmma.check.values import Value
 from ptxmma.instructions import DatabaseLike, catalog
 
 #: Bytes that are read at a time.
@@ -159,7 +160,8 @@ class Checker:
             token = _place(function, statement, fault)
             name = token.text.decode(errors="replace")
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
-            severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"  # braces do no harm
+            harmless = fault.rule == "list" and isinstance(values[fault.operand], tuple)  # braces
+            severity: Severity = "error" if fault.severe else "note" if harmless else "warning"
             yield _Remark(token, severity, fault.rule, message)
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
         for severity, rule, message in remarks:

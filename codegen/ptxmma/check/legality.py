@@ -1,17 +1,14 @@
 """Whether an assembler takes an instruction: its spelling, its operands, its target and version.
 
-An operand is described by what assemblers look at, its *value*: the type of a register (``"b32"``), the number of an integer constant,
-:data:`FLOAT` or :data:`DOUBLE` for other constants, one of the other names below, or a tuple of these for a list in braces.
-
 How assemblers type operands, by ptxas 11.7 to 13.5:
 
 - A list of registers of one type has that type.  One of mixed types passes as untyped bits if all have one size and no two neighbours
   have types that exclude each other: integer, floating point, f16x2.  Types without a sign (``b32``) go with any.
-- Constants are elements of such lists too, integers of integer type and others of floating-point type.  A list of constants alone passes
-  where the accumulator has their type.
-- Braces round a single register of 32 bits pass where it may have any type, with another register or constant behind or before it, too;
-  not where an assembler puts other instructions in the place of one.
-- A predicate passes for 32 bits of a class of its own, also where an operand takes every class.
+- Constants are elements of such lists too, integers of integer type and others of floating-point type: s64, f64 and, in hexadecimal, f32.
+  A list of constants alone passes where it is mixed, or the accumulator has their type; one that begins with f32, with f32 only.
+- Such a list of one, two, four or eight elements also passes for a single register of 32 bits that may have any
+  type; not where an assembler puts other instructions in the place of one.  Instructions of a warpgroup take any number of elements.
+- A predicate passes for 32 bits of a class of its own; where it stands for a single register, where a list of it would pass.
 - ``_`` in a list means that an element of the result is not wanted.
 """
 
@@ -19,39 +16,43 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma import ptx
 from ptxmma.check.sightings import Sightings
+from ptxmma.check.values import (
+    ADDRESS,
+    ANYTHING,
+    BROKEN,
+    DOUBLE,
+    FLOAT,
+    NEGATED,
+    PREDICATE,
+    SINK,
+    UNDECLARED,
+    Scalar,
+    Value,
+    class_of,
+)
 from ptxmma.instructions import Catalog, Instruction, OperandForm
+from ptxmma.model import Facts, Ignored, matches
 from ptxmma.requirements import version_key
-from ptxmma.variants import ordered_tokens
+from ptxmma.variants import without_ignored
 
 if TYPE_CHECKING:
     from ptxmma.operands import Operand
 
-#: Values that are neither a register's type nor an integer.
-FLOAT, DOUBLE = "constant f32", "constant f64"
-UNDECLARED = "undeclared"  # a name that no declaration has
-SINK = "_"
-NEGATED = "negated predicate"  # !%p
-ADDRESS = "address"  # [...]
-BROKEN = "broken"  # nothing that can be read
-ANYTHING = "anything"  # it fits whatever is asked: a placeholder
-
-_PREDICATE = "pred"
 #: The type of a metadata register that is refused where an assembler puts other instructions in the place of one.
 _REWRITTEN = "f32"
 _CONSTANTS = (FLOAT, DOUBLE)
 _OTHERS = frozenset({FLOAT, DOUBLE, UNDECLARED, SINK, NEGATED, ADDRESS, BROKEN})
 
-Scalar = str | int
-Value = Scalar | tuple[Scalar, ...]
-
 _BITS = re.compile(r"[a-z]+(\d+)(?:x(\d))?")
-#: Elements of a list that may stand where one register is wanted.
-_MOST_IN_BRACES = 2
+#: Bits of the registers in most lists, and of an f32 constant.
+_SINGLE = 32
+#: How many elements a list has that may stand where one register is wanted.
+_IN_BRACES = (1, 2, 4, 8)
 #: Characters of a spelling beyond which it is none, whatever it says.
 _LONGEST = 1000
 #: Different opcodes and operand lists that are remembered.
@@ -82,8 +83,6 @@ class Legality:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._bits = {entry.name: entry.bits for entry in catalog.database.spec.types.registers}
-        #: Modifiers whose order assemblers heed, also where an instruction has only one value for them.
-        self._ordered = {token for entry in catalog.database.spec.instructions for token in ordered_tokens(entry)}
         self._sightings = Sightings(self._catalog, self)
         self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
         self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
@@ -92,27 +91,20 @@ class Legality:
         """The instruction of a spelling, and whether the database has the spelling; None where assemblers take none."""
         if len(spelling) > _LONGEST:
             return None
-        if (found := self.exactly(spelling)) is not None:
+        if (found := self._catalog.meaning(spelling)) is not None:
             return found, True
-        if (meant := self._sightings.without_ignored(spelling)) is not None:
-            return meant, False
+        for entry in self._catalog.database.spec.instructions:
+            for shorter, ignored in without_ignored(entry, spelling):
+                found = self._catalog.meaning(shorter)
+                if found is not None and found.variant.instruction is entry and _hold(ignored, found.variant.facts):
+                    return found, False
         return None
-
-    def exactly(self, spelling: str) -> Instruction | None:
-        """The instruction of a spelling that the database has, None where it has none."""
-        found = self._catalog.meaning(spelling)
-        if found is None:
-            return None
-        tokens, own = spelling.split("."), found.canonical.split(".")
-        free = ordered_tokens(found.variant.instruction)  # of these the catalog heeds the order
-        fixed = self._ordered.difference(free)
-        return found if [token for token in tokens if token in fixed] == [token for token in own if token in fixed] else None
 
     def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
         """What is wrong with the operands of an instruction on a target; those of the operand list that they fit best."""
         forms = ptx.operand_lists(instruction)
         found = [
-            [self._as_seen(fault, instruction, form, values, target) for fault in faults]
+            [self._as_seen(fault, instruction, form, values, target) for fault in faults] + self._mixed(instruction, form, values, target)
             for form in forms
             for faults in [self.of_form(form, values)]
             if faults is not None
@@ -132,15 +124,25 @@ class Legality:
         if fault.operand < 0:
             return fault
         value = values[fault.operand]
-        braces = fault.rule == "list" and isinstance(value, tuple) and _stands_for_one(value)
+        braces = fault.rule == "list" and isinstance(value, tuple)
+        if isinstance(value, tuple) and braces and not _stands_for_one(value, instruction):
+            return fault._replace(severe=True)
+        odd = braces or (fault.rule != "list" and value == PREDICATE)
         if not fault.severe:
-            return fault._replace(severe=braces and not self._sightings.takes_braces(instruction, target))
-        if braces:
-            value = _REWRITTEN  # braces pass where an assembler does not put other instructions in its place
-        taken = self._sightings.takes(instruction, form, fault.operand, value, target)
-        if fault.rule == "list" and not braces:  # a register for a list: it, too, passes where no other instructions are put
+            return fault._replace(severe=odd and not self._sightings.takes_braces(instruction, target))
+        # What is odd passes where an assembler does not put other instructions in the place of one.
+        taken = self._sightings.takes(instruction, form, fault.operand, _REWRITTEN if odd else value, target)
+        if fault.rule == "list" and not braces:  # a register for a list: it, too
             taken = taken and self._sightings.takes_braces(instruction, target)
         return fault._replace(severe=not taken)
+
+    def _mixed(self, instruction: Instruction, form: OperandForm, values: tuple[Value, ...], target: str) -> list[Fault]:
+        """Lists of which assemblers refuse the mixture, though they take it elsewhere."""
+        return [
+            Fault("register-type", "assemblers put another instruction in the place of this one, in which these do not mix", place)
+            for place, value in enumerate(values)
+            if isinstance(value, tuple) and self._sightings.refuses_mixture(instruction, form, place, value, target)
+        ]
 
     def of_form(self, form: OperandForm, values: tuple[Value, ...]) -> list[Fault] | None:
         """What is wrong with operands of one list; None where it has another number of them."""
@@ -167,9 +169,9 @@ class Legality:
             return [Fault("register-count", f"{{{', '.join(names)}}} has {len(names)} elements, not {len(value)}", place)]
         found = []
         for element, (name, each) in enumerate(zip(names, value, strict=True)):
-            for fault in self._scalar(form.operand(name), each, place):
-                # Behind a constant assemblers look at registers of integers no more.
-                loose = isinstance(value[0], int) and isinstance(each, str) and each not in _OTHERS and _class(each) in ("", "integer")
+            operand = form.operand(name)
+            for fault in self._scalar(operand, each, place):
+                loose = _is_loose(value, element, operand.register_types)
                 found.append(fault._replace(element=element, severe=fault.severe and not loose))
         return found
 
@@ -183,7 +185,7 @@ class Legality:
             return self._integer(operand, value, place)
         if value in _OTHERS:
             if value == NEGATED and operand.takes_register:
-                return self._scalar(operand, _PREDICATE, place)
+                return self._scalar(operand, PREDICATE, place)
             if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
                 return [Fault("constant", f"{operand.name} is a constant; the manual has {self._wanted(operand)}", place, severe=False)]
             rule = "undeclared" if value == UNDECLARED else "syntax" if value == BROKEN else "operand-kind"
@@ -192,21 +194,20 @@ class Legality:
             return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, not a register", place)]
         if value in operand.register_types:
             return []
-        odd = value == _PREDICATE and self._takes_any(operand)
+        odd = value == PREDICATE and self._takes_any(operand)
         return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{value}", place, severe=not odd)]
 
     def _in_braces(self, operand: Operand, value: tuple[Scalar, ...], place: int) -> list[Fault]:
         """A list where one register is wanted."""
-        if not _stands_for_one(value) or not operand.takes_register or self._size(operand.register_types[0]) != 32:
-            return [Fault("list", f"{operand.name} is {self._wanted(operand)}, no list", place)]
-        wrong = [
-            fault._replace(element=value.index(each), rule="register-type" if fault.rule == "list" else fault.rule)
-            for each in value
-            if not isinstance(each, int) and each != _REWRITTEN
-            for fault in self._scalar(operand, each, place)
-        ]
+        for element, each in enumerate(value):
+            if each in _OTHERS and each not in _CONSTANTS:
+                return [fault._replace(element=element) for fault in self._scalar(operand, each, place)]
+        kinds = set(_kinds(value))
+        others = len(kinds) == 1 and self._size(kinds.pop()) != _SINGLE
+        if others or not operand.takes_register or self._size(operand.register_types[0]) != _SINGLE:
+            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, no list", place)]
         text = f"{operand.name} is {self._wanted(operand)}; braces round it pass in some assemblers only"
-        return [*wrong, Fault("list", text, place, severe=not self._takes_any(operand))]
+        return [*self._clash(operand, value, place), Fault("list", text, place, severe=not self._takes_any(operand))]
 
     def _integer(self, operand: Operand, value: int, place: int) -> list[Fault]:
         if operand.immediates is not None:
@@ -253,17 +254,11 @@ class Legality:
         if not kinds:
             return [Fault("sink", f"{operand.name} has no element that is wanted", place)]
         converted = (isinstance(value[0], int) or value[0] in _CONSTANTS) and _constants_fit(kinds[:1], operand.register_types[0], size)
-        for element, each in enumerate(value):
-            if each in registers and self._size(str(each)) != size and not converted:
-                return [Fault("register-type", f"{operand.name} is {wanted}, not .{each}", place, element)]
-        for element in range(1, len(value)):
-            one, other = _class(value[element - 1]), _class(value[element])
-            if one and other and one != other:
-                text = f"{operand.name} mixes {_told(value[element - 1])} and {_told(value[element])}"
-                return [Fault("register-type", text, place, element)]
-        if _PREDICATE in registers:
+        if clash := self._clash(operand, value, place, converted):
+            return clash
+        if PREDICATE in registers:
             odd = len(set(kinds)) > 1 or self._takes_any(operand)
-            return [Fault("register-type", f"{operand.name} is {wanted}, not .{_PREDICATE}", place, value.index(_PREDICATE), not odd)]
+            return [Fault("register-type", f"{operand.name} is {wanted}, not .{PREDICATE}", place, value.index(PREDICATE), not odd)]
         if len(set(kinds)) > 1:
             return []
         if not registers:
@@ -273,9 +268,25 @@ class Legality:
             return [Fault("register-type", f"{operand.name} is {wanted}, not .{kinds[0]}", place)]
         return []
 
+    def _clash(self, operand: Operand, value: tuple[Scalar, ...], place: int, converted: bool = False) -> list[Fault]:
+        """The first element of a list with another size than wanted, unless it is converted, or a type that its neighbour excludes."""
+        size = self._size(operand.register_types[0])
+        for element, each in enumerate(value):
+            if not converted and isinstance(each, str) and each not in _OTHERS and self._size(each) != size:
+                return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{each}", place, element)]
+        for element in range(1, len(value)):
+            one, other = class_of(value[element - 1]), class_of(value[element])
+            if value[0] == FLOAT and (value[element] == DOUBLE or isinstance(value[element], int)) and size == _SINGLE:
+                text = f"{operand.name} begins with {_told(FLOAT)}, and {_told(value[element])} has another size"
+                return [Fault("operand-kind", text, place, element)]
+            if one and other and one != other:
+                text = f"{operand.name} mixes {_told(value[element - 1])} and {_told(value[element])}"
+                return [Fault("register-type", text, place, element)]
+        return []
+
     def _size(self, kind: str) -> int:
         """Bits of a register type, as lists of registers count them: assemblers let a predicate stand for 32."""
-        if kind == _PREDICATE:
+        if kind == PREDICATE:
             return 32
         if kind in self._bits:
             return self._bits[kind]
@@ -284,8 +295,8 @@ class Legality:
 
     def _takes_any(self, operand: Operand) -> bool:
         """Whether an operand takes 32 bits of every class."""
-        classes = {_class(kind) for kind in self._bits if kind != _PREDICATE and self._size(kind) == 32}
-        return classes == {_class(kind) for kind in operand.register_types}
+        classes = {class_of(kind) for kind in self._bits if kind != PREDICATE and self._size(kind) == 32}
+        return classes == {class_of(kind) for kind in operand.register_types}
 
     def _wanted(self, operand: Operand) -> str:
         """What may stand there."""
@@ -298,6 +309,10 @@ class Legality:
         return " or ".join(filter(None, (register, constant)))
 
 
+def _hold(ignored: Iterable[Ignored], facts: Facts) -> bool:
+    return all(matches(each.when, facts) for each in ignored)
+
+
 def accepted(instruction: Instruction, target: str, version: str) -> bool:
     """Whether a target takes an instruction in a version; an empty one stands for any."""
     found = instruction.accepted_by()
@@ -305,9 +320,18 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     return any(not version or version_key(each) <= version_key(version) for each in first)
 
 
-def _stands_for_one(value: tuple[Scalar, ...]) -> bool:
-    """Whether a list is one that assemblers may take where one register is wanted."""
-    return len(value) <= _MOST_IN_BRACES and any(not isinstance(each, int) for each in value)
+def _stands_for_one(value: tuple[Scalar, ...], instruction: Instruction) -> bool:
+    """Whether a list has a length with which it may stand where an instruction wants one register: those of a warpgroup take any."""
+    return len(value) in _IN_BRACES or instruction.variant.instruction.scope == "warpgroup"
+
+
+def _is_loose(value: tuple[Scalar, ...], element: int, types: Sequence[str]) -> bool:
+    """Whether assemblers let an element of operands in braces pass that is none of the types."""
+    each, others = value[element], [*value[:element], *value[element + 1 :]]
+    if each in _CONSTANTS:  # beside registers of no class
+        return all(other in types and class_of(other) == "" for other in others)
+    # Behind an integer constant they look at registers of integers no more.
+    return isinstance(value[0], int) and isinstance(each, str) and each not in _OTHERS and class_of(each) in ("", "integer")
 
 
 def _constants_fit(kinds: list[str], usual: str, size: int) -> bool:
@@ -323,25 +347,9 @@ def _kinds(value: tuple[Scalar, ...]) -> list[str]:
     for each in value:
         if isinstance(each, int):
             found.append("s64")
-        elif each == DOUBLE:
-            found.append("f32" if found[-1:] == ["f32"] else "f64")
         elif each != SINK:
-            found.append("f32" if each == FLOAT else each)
+            found.append({FLOAT: "f32", DOUBLE: "f64"}.get(each, each))
     return found
-
-
-@functools.cache
-def _class(value: Scalar) -> str:
-    """Neighbours in a list must be of one class; "" goes with any."""
-    if isinstance(value, int):
-        return "integer"
-    if value in _CONSTANTS:
-        return "float"
-    if value == SINK or value.startswith("b"):
-        return ""
-    if value[0] in "us":
-        return "integer"
-    return value if value.endswith("x2") or value == _PREDICATE else "float"
 
 
 def _told(value: Value) -> str:

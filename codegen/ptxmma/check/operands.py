@@ -1,4 +1,4 @@
-"""What the operands of a statement are to an assembler: see :mod:`ptxmma.check.legality`."""
+"""What the operands of a statement are to an assembler: see :mod:`ptxmma.check.values`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from ptxmma.check import constants
-from ptxmma.check.legality import ADDRESS, ANYTHING, BROKEN, DOUBLE, FLOAT, NEGATED, SINK, UNDECLARED, Scalar, Value
 from ptxmma.check.reader import Token
 from ptxmma.check.scopes import Scopes
+from ptxmma.check.values import ADDRESS, ANYTHING, BROKEN, DOUBLE, FLOAT, NEGATED, SINK, UNDECLARED, Scalar, Value
 
 _NAME = re.compile(rb"[A-Za-z_$%][\w$%]*(?:\.\w+)?")
 _NEGATED = re.compile(rb"!\s*([A-Za-z_$%][\w$%]*)")

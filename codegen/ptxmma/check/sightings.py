@@ -1,10 +1,10 @@
-"""Where assemblers take what the rules of a database refuse: the errata that have such an instruction, and what it stands for.
+"""Where assemblers do otherwise than the rules of a database say: the errata that have such an instruction, and what it stands for.
 
 An erratum names single instructions, each on a target.  What it says of a register holds for all operands of that kind and those types;
-what it says of a list or a constant, for all instructions whose operands come in the same registers and constants; what it says of braces
-round a register, or of a register without them, for the instructions of its way (see :func:`_way`); all for the targets from its own up to
-the next that another line names.  What it says of a modifier holds for the instructions of its family that have its type of A or one like
-it, and for the place at the end, or any other, where it stands; where it is refused, for those that have as many other modifiers.
+what it says of a constant or a list, for all instructions whose operands come in the same registers and constants; what it says of braces
+round a register, or of a register without them, for the instructions of its way (see :func:`_way`); what it refuses of a list that the
+rules accept, for the lists of its way and registers whose elements have the same classes; all for the targets from its own up to the next
+that another line names.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma import ptx
 from ptxmma.check import constants
+from ptxmma.check.values import DOUBLE, FLOAT, PREDICATE, Scalar, Value, class_of
 from ptxmma.requirements import version_key
 from ptxmma.variants import SHAPE, placeholders
 
 if TYPE_CHECKING:
-    from ptxmma.check.legality import Legality, Value
+    from ptxmma.check.legality import Fault, Legality
     from ptxmma.instructions import Catalog, Instruction, OperandForm
     from ptxmma.model import Sighting, Spec
     from ptxmma.operands import Operand
 
 _TOOL = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
 
+#: Stands for a register of an operand's own types where it takes a list.
+_ITS_OWN = "its own"
 #: Bits of floating-point types that assemblers treat alike.
 _NARROW = 8
 #: A family and its type of A, or what the type has in common with others.
@@ -34,11 +37,25 @@ _Kind = tuple[str, str]
 #: See :func:`_way`.
 _Way = tuple[_Kind, tuple[str, ...]]
 #: The registers and constants of operands, the place of one among them, and its value.
-_Key = tuple[tuple[tuple[object, ...], ...], int, "Value"]
+_Key = tuple[tuple[tuple[object, ...], ...], int, Value]
+#: A way, the registers and constants of operands, the place of a list among them, and the classes of its elements.
+_Mixture = tuple[_Way, tuple[tuple[object, ...], ...], int, tuple[str, ...]]
+#: The number of a target, and whether it takes what was asked.
+_Answer = tuple[int, bool]
+
+
+class _Row(NamedTuple):
+    """A sighting of an instruction with operands of one list."""
+
+    instruction: Instruction
+    form: OperandForm
+    values: tuple[Value, ...]
+    faults: list[Fault]  # what the rules say of them
+    answer: _Answer
 
 
 class Sightings:
-    """What the newest assembler was seen to take."""
+    """What the newest assembler was seen to take and to refuse."""
 
     def __init__(self, catalog: Catalog, legality: Legality) -> None:
         self._catalog = catalog
@@ -55,79 +72,55 @@ class Sightings:
         number = self._numbers.get(target)
         return not seen or _answer([(0, True), *seen], number)
 
-    def without_ignored(self, spelling: str) -> Instruction | None:
-        """The instruction that a spelling means without the modifiers that assemblers ignore, where it has some."""
-        for shorter, removed, last in _shortened(spelling):
-            if seen := self._ignored.get((removed, last)):
-                found = self._legality.exactly(shorter)
-                if found is not None and _kind(found) in seen and not self._clashes(removed, found):
-                    return found
-        return None
+    def refuses_mixture(self, instruction: Instruction, form: OperandForm, place: int, value: tuple[Scalar, ...], target: str) -> bool:
+        """Whether assemblers were seen to refuse a list of such types, though its rules accept it."""
+        seen = self._mixtures.get(_mixture(instruction, form, place, value), [])
+        return bool(seen) and not _answer([(0, True), *seen], self._numbers.get(target))
 
     @functools.cached_property
     def _numbers(self) -> dict[str, int]:
         return {target.name: target.number for target in self._catalog.database.spec.targets}
 
     @functools.cached_property
-    def _operands(self) -> dict[_Key, list[tuple[int, bool]]]:
-        """Structure, operand and value -> numbers of targets, ascending, and whether they take it."""
-        found: dict[_Key, list[tuple[int, bool]]] = {}
-        for seen in _newest(self._catalog.database.spec):
-            spelling, *texts = seen.asked.split(" ")
-            instruction = self._legality.exactly(spelling)
-            if instruction is None:
-                continue
-            values = tuple(map(_value, texts))
-            for form in ptx.operand_lists(instruction):
-                places = {fault.operand for fault in self._legality.of_form(form, values) or () if fault.severe}
-                if len(places) == 1:
-                    place = places.pop()
-                    answers = found.setdefault(_key(instruction, form, place, values[place]), [])
-                    answers.append((self._numbers[seen.target], seen.answer == "accepted"))
+    def _operands(self) -> dict[_Key, list[_Answer]]:
+        """Structure, operand and value -> where they were asked about."""
+        found: dict[_Key, list[_Answer]] = {}
+        for row in self._rows():
+            places = {fault.operand for fault in row.faults if fault.severe}
+            if len(places) == 1:
+                place = places.pop()
+                found.setdefault(_key(row.instruction, row.form, place, row.values[place]), []).append(row.answer)
         return {key: sorted(answers) for key, answers in found.items() if any(accepted for _, accepted in answers)}
 
     @functools.cached_property
-    def _braces(self) -> dict[_Way, list[tuple[int, bool]]]:
-        """Ways -> numbers of targets, ascending, and whether they take braces round a register."""
-        found: dict[_Way, list[tuple[int, bool]]] = {}
-        for seen in _newest(self._catalog.database.spec):
-            spelling, *texts = seen.asked.split(" ")
-            instruction = self._legality.exactly(spelling)
-            for form in ptx.operand_lists(instruction) if instruction is not None else ():
-                faults = self._legality.of_form(form, tuple(map(_value, texts)))
-                if instruction is not None and faults and all(fault.rule == "list" and not fault.severe for fault in faults):
-                    found.setdefault(_way(instruction), []).append((self._numbers[seen.target], seen.answer == "accepted"))
+    def _braces(self) -> dict[_Way, list[_Answer]]:
+        """Ways -> where braces round a register were asked about."""
+        found: dict[_Way, list[_Answer]] = {}
+        for row in self._rows():
+            if row.faults and all(fault.rule == "list" and not fault.severe for fault in row.faults):
+                found.setdefault(_way(row.instruction), []).append(row.answer)
         return {way: sorted(answers) for way, answers in found.items()}
 
-    def _clashes(self, removed: str, instruction: Instruction) -> bool:
-        """Whether assemblers refuse what they ignore elsewhere because of the instruction's other modifiers."""
-        present = {name for name in instruction.qualifiers if instruction.variant.facts.get(name)}
-        return any(kind == _kind(instruction) and names <= present for kind, names in self._refused.get(removed, ()))
-
     @functools.cached_property
-    def _refused(self) -> dict[str, list[tuple[_Kind, set[str]]]]:
-        """Modifiers -> families and types of A with which they were seen to be refused, and the qualifiers that were there."""
-        found: dict[str, list[tuple[_Kind, set[str]]]] = {}
-        for seen in _newest(self._catalog.database.spec):
-            spelling = seen.asked.split(" ")[0]
-            if seen.answer != "accepted" and self._legality.exactly(spelling) is None:
-                for shorter, removed, _ in _shortened(spelling):
-                    if (instruction := self._legality.exactly(shorter)) is not None:
-                        names = {name for name in instruction.qualifiers if instruction.variant.facts.get(name)}
-                        found.setdefault(removed, []).append((_kind(instruction), names))
-        return found
+    def _mixtures(self) -> dict[_Mixture, list[_Answer]]:
+        """Lists of different classes that the rules accept -> where they were asked about."""
+        found: dict[_Mixture, list[_Answer]] = {}
+        for row in self._rows():
+            for place, value in enumerate(() if row.faults else row.values):
+                if isinstance(value, tuple):
+                    found.setdefault(_mixture(row.instruction, row.form, place, value), []).append(row.answer)
+        return {mixture: sorted(answers) for mixture, answers in found.items() if len(set(mixture[-1])) > 1}
 
-    @functools.cached_property
-    def _ignored(self) -> dict[tuple[str, bool], set[_Kind]]:
-        """Modifiers that make no difference, and whether at the end -> families and types of A with which they were seen."""
-        found: dict[tuple[str, bool], set[_Kind]] = {}
+    def _rows(self) -> Iterator[_Row]:
+        """The sightings of instructions that the database has, each with every operand list of as many operands."""
         for seen in _newest(self._catalog.database.spec):
-            spelling = seen.asked.split(" ")[0]
-            if seen.answer == "accepted" and self._legality.exactly(spelling) is None:
-                for shorter, removed, last in _shortened(spelling):
-                    if (instruction := self._legality.exactly(shorter)) is not None:
-                        found.setdefault((removed, last), set()).add(_kind(instruction))
-        return found
+            spelling, *texts = seen.asked.split(" ")
+            instruction = self._catalog.meaning(spelling)
+            values = tuple(map(value_of, texts))
+            for form in ptx.operand_lists(instruction) if instruction is not None else ():
+                faults = self._legality.of_form(form, values)
+                if instruction is not None and faults is not None:
+                    yield _Row(instruction, form, values, faults, (self._numbers[seen.target], seen.answer == "accepted"))
 
 
 def _kind(instruction: Instruction) -> _Kind:
@@ -160,41 +153,41 @@ def _newest(spec: Spec) -> Iterator[Sighting]:
 
 
 def _key(instruction: Instruction, form: OperandForm, place: int, value: Value) -> _Key:
-    """A single register depends on its operand only; a list or a constant on the others, too; a register for a list on the way as well."""
+    """A single register depends on its operand only; a list or a constant on the others, too; a register for a list on the way alone."""
     if isinstance(value, str):
         names = ptx.items(form.syntax)[place].strip("{}").split(", ")
-        if not form.operand(names[0]).elements:
+        operand = form.operand(names[0])
+        if not operand.elements:
             return tuple(_registers(form.operand(name)) for name in names), 0, value
-        return (_way(instruction), *map(_registers, form.operands)), place, value
+        return (_way(instruction),), place, _ITS_OWN if value in (*operand.register_types, PREDICATE) else value
     return tuple(map(_registers, form.operands)), place, value
+
+
+def _mixture(instruction: Instruction, form: OperandForm, place: int, value: tuple[Scalar, ...]) -> _Mixture:
+    return _way(instruction), tuple(map(_registers, form.operands)), place, tuple(map(class_of, value))
 
 
 def _registers(operand: Operand) -> tuple[object, ...]:
     return operand.kind, operand.registers, operand.register_types, str(operand.immediates)
 
 
-def _answer(seen: list[tuple[int, bool]], number: int | None) -> bool:
+def _answer(seen: list[_Answer], number: int | None) -> bool:
     if number is None:  # any target
         return any(accepted for _, accepted in seen)
     before = [accepted for other, accepted in seen if other <= number]
     return before[-1] if before else seen[0][1]
 
 
-def _shortened(spelling: str) -> Iterator[tuple[str, str, bool]]:
-    """A spelling without one modifier, or without two that stand side by side, what was taken out, and whether from the end."""
-    tokens = spelling.split(".")
-    for count in (1, 2):
-        for place in range(1, len(tokens) - count + 1):
-            rest = tokens[place + count :]
-            yield ".".join(tokens[:place] + rest), ".".join(tokens[place : place + count]), not rest
-
-
-def _value(text: str) -> Value:
+def value_of(text: str) -> Value:
     """The value of an operand as errata write it: ``4f32``, ``{b32,f32}``, ``0``."""
     if text.startswith("{"):
-        return tuple(text[1:-1].split(","))
+        return tuple(map(_scalar, text[1:-1].split(",")))
+    digits = len(text) - len(text.lstrip("0123456789"))
+    return (text[digits:],) * int(text[:digits]) if digits and text[digits:].isidentifier() else _scalar(text)
+
+
+def _scalar(text: str) -> Scalar:
     number = constants.integer(text.encode())
     if number is not None:
         return number
-    digits = len(text) - len(text.lstrip("0123456789"))
-    return (text[digits:],) * int(text[:digits]) if digits else text
+    return {"f32": FLOAT, "f64": DOUBLE}.get(constants.floating(text.encode()), text)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.findings import excerpt
-from ptxmma.check.legality import ANYTHING
 from ptxmma.check.reader import Function, Module, Opcodes, Statement
 from ptxmma.check.scopes import Scopes
 from ptxmma.check.text import Cleaner, Piece
+from ptxmma.check.values import ANYTHING
 
 if TYPE_CHECKING:
     from ptxmma.model import Spec

@@ -17,7 +17,7 @@ from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError
 from ptxmma.instructions import operand_names
 from ptxmma.model import Condition, Facts, Form, Granularity, InstructionSet, OperandKind, Spec, Target, matches
-from ptxmma.variants import SHAPE, Variant, expand, expand_form, placeholders, qualifier_values
+from ptxmma.variants import SHAPE, Variant, expand, expand_form, fixed_tokens, placeholders, qualifier_values
 
 #: Facts that conditions may test besides an instruction's qualifiers.
 _COMMON_FACTS = {"name", "family", "m", "n", "k", SHAPE}
@@ -301,8 +301,12 @@ class _Checker:
                 yield Problem(self.at(*place, "syntax"), f"the syntax names {name!r}, which is no qualifier; known: {known}")
             for name in sorted(set(entry.qualifiers) - named):
                 yield Problem(self.at(*place, "qualifiers", name), f"the syntax does not name qualifier {name!r}")
+            fixed = fixed_tokens(entry.syntax)
             for number, group in enumerate(entry.ordered):
-                yield from self._known("qualifier", group, entry.qualifiers, *place, "ordered", number)
+                yield from self._known("qualifier or modifier", group, [*entry.qualifiers, *fixed], *place, "ordered", number)
+            for number, ignored in enumerate(entry.ignored):
+                if ignored.behind:
+                    yield from self._known("qualifier", [ignored.behind], entry.qualifiers, *place, "ignored", number, "behind")
             tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}
             tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
             yield from self._known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
@@ -445,7 +449,7 @@ class _Checker:
             for name, found in values.items():
                 everything.setdefault(name, set()).update(found)
             lists: list[tuple[str, Sequence[object]]] = [
-                (name, getattr(entry, name)) for name in ("requires", "observed", "semantics", "undefined", "uniform", "notes")
+                (name, getattr(entry, name)) for name in ("ignored", "requires", "observed", "semantics", "undefined", "uniform", "notes")
             ]
             for name, rules in lists:
                 for number, rule in enumerate(rules):
@@ -523,7 +527,7 @@ class _Checker:
         for index, entry in enumerate(self.spec.instructions):
             variants = list(expand(entry))
             facts = [variant.facts for variant in variants]
-            for name in ("requires", "observed", "semantics", "undefined", "uniform", "notes"):
+            for name in ("ignored", "requires", "observed", "semantics", "undefined", "uniform", "notes"):
                 for number, rule in enumerate(getattr(entry, name)):
                     yield from self._dead(rule.when, facts, ("instructions", index, name, number, "when"))
             for name, qualifier in entry.qualifiers.items():

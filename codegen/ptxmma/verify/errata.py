@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import joblib
 
 from ptxmma import ptx
+from ptxmma.check import legality
+from ptxmma.check.sightings import value_of
 from ptxmma.instructions import Catalog
 from ptxmma.model import Sighting
 from ptxmma.requirements import version_key
@@ -92,14 +94,35 @@ def ask(seen: Sighting, assembler: Assembler) -> str:
         AssemblerError: it failed without a word.
     """
     text = line(seen)
-    declarations = [f".reg .{bank} {name};" for name, bank in _REGISTER.findall(text)] if seen.asked != text else []
-    done = bodies.assemble(assembler, seen.target, list(dict.fromkeys(declarations)), [text], seen.ptx, seen.compiled_for)
+    declarations = [_declared(text)] if seen.asked != text else []
+    done = bodies.assemble(assembler, seen.target, declarations, [text], seen.ptx, seen.compiled_for)
     return ACCEPTED if done.accepted else done.said[0].text
 
 
-def database(legality: Legality, seen: Sighting, version: str) -> str:
+def misjudged(catalog: Catalog) -> Iterator[Sighting]:
+    """The sightings of the newest release that ``ptxmma check`` judges otherwise."""
+    checked = legality.Legality(catalog)
+    ranges = {seen: _RANGE.fullmatch(seen.tool) for erratum in catalog.database.spec.errata for seen in erratum.seen if seen.database}
+    last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
+    newest = max(last.values(), key=version_key, default="")
+    for seen in (seen for seen, release in last.items() if release == newest):
+        spelling, *operands = seen.asked.split(" ")
+        found = checked.find(spelling)
+        taken = found is not None and legality.accepted(found[0], seen.target, seen.ptx)
+        if found is not None and taken:
+            taken = checked.accepts(found[0], list(map(value_of, operands)), seen.target)
+        if taken != (seen.answer == ACCEPTED):
+            yield seen
+
+
+def _declared(text: str) -> str:
+    """The declarations of the registers in a line."""
+    return " ".join(dict.fromkeys(f".reg .{bank} {name};" for name, bank in _REGISTER.findall(text)))
+
+
+def database(lines: Legality, seen: Sighting, version: str) -> str:
     """What the database says of the instruction in a version; nothing where no instruction was asked about."""
     if not seen.asked or seen.asked.endswith(";"):
         return ""
-    first = legality.accepted_by(line(seen)).get(seen.target)
+    first = lines.accepted_by(line(seen)).get(seen.target)
     return "accepts" if first is not None and version_key(first) <= version_key(version) else "refuses"

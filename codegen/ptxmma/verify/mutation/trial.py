@@ -19,7 +19,7 @@ from ptxmma.generator.load import Document
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.rules import check
 from ptxmma.instructions import Catalog
-from ptxmma.verify import peers
+from ptxmma.verify import errata, peers
 from ptxmma.verify.mutation import consistency, outputs, published
 from ptxmma.verify.mutation.assembled import Assemblers
 from ptxmma.verify.mutation.chip import Results
@@ -82,6 +82,7 @@ class Trial:
             self.checks["assemblers"] = Assemblers(assembler.load(evidence.assemblers), self.catalog).contradiction
         if evidence.silicon is not None:
             self.checks["chip"] = Results(reports.load(evidence.silicon, Silicon), self.catalog).contradiction
+        self.checks["errata"] = _sighted(self.catalog)
         self.checks["said twice"] = consistency.contradiction  # last: it counts only what no witness knows
         for name, contradiction in self.checks.items():
             if fact := contradiction(self.catalog):
@@ -133,6 +134,16 @@ def _made(documents: list[Document], changed: int) -> tuple[str, str, Catalog | 
         return ("stated formulas" if stage == "layouts" and message.startswith("section ") else stage), message, None
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         return stage, f"{type(error).__name__}: {error}", None
+
+
+def _sighted(catalog: Catalog) -> Callable[[Catalog], str]:
+    known = set(errata.misjudged(catalog))
+
+    def contradiction(other: Catalog) -> str:
+        found = next((seen for seen in errata.misjudged(other) if seen not in known), None)
+        return f"{found.answer} on {found.target} by {found.tool}: {found.asked}"[:200] if found is not None else ""
+
+    return contradiction
 
 
 def _cute(path: Path, catalog: Catalog) -> Callable[[Catalog], str]:
