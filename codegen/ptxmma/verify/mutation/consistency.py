@@ -15,7 +15,7 @@ from ptxmma.instructions import Catalog, operand_names
 from ptxmma.interop import Swizzle, from_cute
 from ptxmma.model import Granularity, InstructionSet, Protocol, Rate, RegisterType, SharedMemory, Spec, matches
 from ptxmma.shared_memory import SharedLayout
-from ptxmma.variants import Variant, placeholders
+from ptxmma.variants import Variant, syntax_parts
 from ptxmma.verify.mutation import printed, published, semantics
 
 #: What stands for an offset that nothing reads.
@@ -84,7 +84,8 @@ def _names(instruction: InstructionSet) -> Iterator[str]:
     for name, operand in instruction.operand_kinds.items():
         if operand.type and f"{name}type" in instruction.qualifiers and operand.type != f"{name}type":
             yield f"{instruction.name}: {name} has a type of its own, {name}type"
-    places = placeholders(instruction.syntax)
+    parts = syntax_parts(instruction.syntax)
+    places = [part for literal, name in parts for part in (*literal.split("."), name) if part]
     types = {name for name in places if name.endswith("type")}
     for group in instruction.ordered:
         start = places.index(group[0])
