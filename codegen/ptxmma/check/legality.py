@@ -125,7 +125,7 @@ class Legality:
             return fault
         value = values[fault.operand]
         braces = fault.rule == "list" and isinstance(value, tuple)
-        if isinstance(value, tuple) and braces and not _stands_for_one(value, instruction):
+        if braces and not _stands_for_one(value, instruction):
             return fault._replace(severe=True)
         odd = braces or (fault.rule != "list" and value == PREDICATE)
         if not fault.severe:
@@ -320,9 +320,9 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     return any(not version or version_key(each) <= version_key(version) for each in first)
 
 
-def _stands_for_one(value: tuple[Scalar, ...], instruction: Instruction) -> bool:
+def _stands_for_one(value: Value, instruction: Instruction) -> bool:
     """Whether a list has a length with which it may stand where an instruction wants one register: those of a warpgroup take any."""
-    return len(value) in _IN_BRACES or instruction.variant.instruction.scope == "warpgroup"
+    return isinstance(value, tuple) and (len(value) in _IN_BRACES or instruction.variant.instruction.scope == "warpgroup")
 
 
 def _is_loose(value: tuple[Scalar, ...], element: int, types: Sequence[str]) -> bool:

@@ -74,7 +74,10 @@ class Sightings:
 
     def refuses_mixture(self, instruction: Instruction, form: OperandForm, place: int, value: tuple[Scalar, ...], target: str) -> bool:
         """Whether assemblers were seen to refuse a list of such types, though its rules accept it."""
-        seen = self._mixtures.get(_mixture(instruction, form, place, value), [])
+        classes = tuple(map(class_of, value))
+        if len(set(classes)) == 1:
+            return False
+        seen = self._mixtures.get(_mixture(instruction, form, place, classes), [])
         return bool(seen) and not _answer([(0, True), *seen], self._numbers.get(target))
 
     @functools.cached_property
@@ -108,8 +111,9 @@ class Sightings:
         for row in self._rows():
             for place, value in enumerate(() if row.faults else row.values):
                 if isinstance(value, tuple):
-                    found.setdefault(_mixture(row.instruction, row.form, place, value), []).append(row.answer)
-        return {mixture: sorted(answers) for mixture, answers in found.items() if len(set(mixture[-1])) > 1}
+                    classes = tuple(map(class_of, value))
+                    found.setdefault(_mixture(row.instruction, row.form, place, classes), []).append(row.answer)
+        return {mixture: sorted(answers) for mixture, answers in found.items()}
 
     def _rows(self) -> Iterator[_Row]:
         """The sightings of instructions that the database has, each with every operand list of as many operands."""
@@ -163,8 +167,8 @@ def _key(instruction: Instruction, form: OperandForm, place: int, value: Value) 
     return tuple(map(_registers, form.operands)), place, value
 
 
-def _mixture(instruction: Instruction, form: OperandForm, place: int, value: tuple[Scalar, ...]) -> _Mixture:
-    return _way(instruction), tuple(map(_registers, form.operands)), place, tuple(map(class_of, value))
+def _mixture(instruction: Instruction, form: OperandForm, place: int, classes: tuple[str, ...]) -> _Mixture:
+    return _way(instruction), tuple(map(_registers, form.operands)), place, classes
 
 
 def _registers(operand: Operand) -> tuple[object, ...]:

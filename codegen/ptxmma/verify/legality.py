@@ -46,4 +46,4 @@ def _takes(form: OperandForm, name: str, text: str) -> bool:
 def _takes_one(operand: Operand, text: str) -> bool:
     if bank := ptx.bank_of(text):
         return operand.takes_register and bank in operand.register_types
-    return operand.immediates is not None and int(text) in operand.immediates
+    return operand.immediates is not None and text.lstrip("-").isdecimal() and int(text) in operand.immediates

@@ -77,15 +77,14 @@ def _contradictions(catalog: Catalog) -> Iterator[str]:
 
 
 def _names(instruction: InstructionSet) -> Iterator[str]:
-    """Its name begins as its family's; qualifiers are named after what they are of, and those whose order counts stand side by side."""
+    """Its name begins as its family's; qualifiers are named after what they are of, and what keeps its order stands side by side."""
     words = iter(instruction.name.split("."))
     if not all(word in words for word in instruction.family.split(".")):
         yield f"{instruction.name}: its name does not have the words of {instruction.family} in their order"
     for name, operand in instruction.operand_kinds.items():
         if operand.type and f"{name}type" in instruction.qualifiers and operand.type != f"{name}type":
             yield f"{instruction.name}: {name} has a type of its own, {name}type"
-    parts = syntax_parts(instruction.syntax)
-    places = [part for literal, name in parts for part in (*literal.split("."), name) if part]
+    places = [part for literal, name in syntax_parts(instruction.syntax) for part in (*literal.split("."), name) if part]
     types = {name for name in places if name.endswith("type")}
     for group in instruction.ordered:
         start = places.index(group[0])
