@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from ptxmma import ptx
 from ptxmma.check import Checker, Findings, check, constants
+from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
+from ptxmma.check.values import ANYTHING
 from ptxmma.cli import main
 from ptxmma.instructions import Catalog
 from ptxmma.requirements import version_key
@@ -281,6 +283,21 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
 )
 def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[str, str]]) -> None:
     assert told(text, target=target) == rules
+
+
+def test_a_placeholder_fits_in_every_list(catalog: Catalog) -> None:
+    legality = Legality(catalog)
+    short = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
+    floats, words = ("f32",) * 4, ("b32",) * 4
+    for spelling, values in (
+        (SP, (floats, words, words, floats, (ANYTHING,), 0)),
+        (SP, (floats, words, words, floats, ("b32", ANYTHING), 0)),
+        (short, (("s32", "s32"), ("b32",), ("b32",), ("b32", ANYTHING))),
+        (short, (("s32", "s32"), (ANYTHING,), ANYTHING, (ANYTHING, "s32"))),
+    ):
+        found = legality.find(spelling)
+        assert found is not None
+        assert legality.accepts(found[0], values, "sm_120a")
 
 
 def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> None:

@@ -202,10 +202,11 @@ class Legality:
         for element, each in enumerate(value):
             if each in _OTHERS and each not in _CONSTANTS:
                 return [fault._replace(element=element) for fault in self._scalar(operand, each, place)]
-        kinds = set(_kinds(value))
-        others = len(kinds) == 1 and self._size(kinds.pop()) != _SINGLE
-        if others or not operand.takes_register or self._size(operand.register_types[0]) != _SINGLE:
+        if not operand.takes_register or self._size(operand.register_types[0]) != _SINGLE:
             return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, no list", place)]
+        value = _filled(operand, value)
+        if len(kinds := set(_kinds(value))) == 1 and self._size(kinds.pop()) != _SINGLE:
+            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, no list of another size", place)]
         text = f"{operand.name} is {self._wanted(operand)}; braces round it pass in some assemblers only"
         return [*self._clash(operand, value, place), Fault("list", text, place, severe=not self._takes_any(operand))]
 
@@ -231,8 +232,7 @@ class Legality:
             return [Fault("syntax", f"{operand.name} is {wanted}; this is no register", place, value.index(BROKEN))]
         if len(value) != operand.registers:
             return [Fault("register-count", f"{operand.name} is {wanted}; here are {len(value)}", place)]
-        if ANYTHING in value:
-            value = tuple(operand.register_types[0] if each == ANYTHING else each for each in value)
+        value = _filled(operand, value)
         first = value[0]
         if first in operand.register_types and value.count(first) == len(value):
             return []
@@ -318,6 +318,11 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     found = instruction.accepted_by()
     first = [found[target]] if target in found else [] if target else list(found.values())
     return any(not version or version_key(each) <= version_key(version) for each in first)
+
+
+def _filled(operand: Operand, value: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """A list with a register of the operand's own type for whatever fits."""
+    return tuple(operand.register_types[0] if each == ANYTHING else each for each in value) if ANYTHING in value else value
 
 
 def _stands_for_one(value: Value, instruction: Instruction) -> bool:

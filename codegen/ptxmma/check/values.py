@@ -30,7 +30,7 @@ def class_of(value: Scalar) -> str:
         return "integer"
     if value in (FLOAT, DOUBLE):
         return "float"
-    if value == SINK or value.startswith("b"):
+    if value in (SINK, ANYTHING) or value.startswith("b"):
         return ""
     if value[0] in "us":
         return "integer"
