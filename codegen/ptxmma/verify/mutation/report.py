@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # who only reads a report needs nothing of what made it
 
 #: Who contradicts mutants: whether this witness knows nothing of the spec, and its checks.  The others find the spec at odds with itself.
 WITNESSES: dict[str, tuple[bool, tuple[str, ...]]] = {
-    "assemblers": (True, ("assemblers", "errata")),  # errata have their exact answers
+    "assemblers": (True, ("assemblers", "errata")),  # errata hold their exact answers
     "chip": (True, ("chip",)),
     "peers": (True, ("CuTe", "PyTorch", "number formats", "C types")),
     "formulas and examples of the manual": (True, ("stated formulas", "worked examples")),
