@@ -29,7 +29,7 @@ class Source(Entry, frozen=True, kw_only=True):
     """The modules of one origin for one target.
 
     Attributes:
-        name: ``"cutlass"``, ``"triton"`` or ``"llvm"``.
+        name: ``"cutlass"``, ``"triton"``, ``"llvm"`` or ``"llvm-tests"``.
         target: that the modules declare.
         files: modules.
         bytes: of all of them.

@@ -29,13 +29,14 @@ def main() -> None:
 @main.command()
 @click.option("--cutlass", type=_DIRECTORY, help="A checkout of CUTLASS; without it none of its files is compiled.")
 @click.option("--googletest", type=_DIRECTORY, help="A checkout of GoogleTest, which CUTLASS's tests include.")
+@click.option("--llvm", type=_DIRECTORY, help="A checkout of LLVM, of llvmlite's release; without it none of its tests is lowered.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), default=FOLDER, help="Where to.")
-def build(cutlass: Path | None, googletest: Path | None, folder: Path) -> None:
+def build(cutlass: Path | None, googletest: Path | None, llvm: Path | None, folder: Path) -> None:
     """Make the modules that are not there yet.
 
     Triton and LLVM are asked where they are installed: ``pip install triton llvmlite``.
     """
-    for made in makers.build(folder, cutlass, googletest):
+    for made in makers.build(folder, cutlass, googletest, llvm):
         click.echo(made)
 
 

@@ -1,6 +1,6 @@
 """PTX that NVIDIA's compiler makes of CUTLASS's unit tests and examples.
 
-The files are chosen for many matrix instructions in a minute of compiling; each is compiled once, to PTX only.
+The files are chosen for many different matrix instructions in less than three minutes of compiling; each is compiled once, to PTX only.
 """
 
 from __future__ import annotations
@@ -13,33 +13,23 @@ from pathlib import Path
 
 from ptxmma.evidence.corpus import Tool
 
-#: Files by the target that they are compiled for.
-FILES: dict[str, tuple[str, ...]] = {
+#: The files for a target, as patterns: the tests of warps and thread blocks, of whole products one of each type of elements, the examples
+#: of products and attention for Hopper, and all for GeForce.
+PATTERNS: dict[str, tuple[str, ...]] = {
     "80": (
-        "test/unit/gemm/warp/gemm_sm80.cu",
-        "test/unit/gemm/warp/gemm_sparse_sm80.cu",
-        "test/unit/gemm/warp/gemm_mixed_input_sm80.cu",
-        "test/unit/gemm/warp/gemm_complex_sm80.cu",
-        "test/unit/gemm/warp/gemm_gaussian_complex_sm80.cu",
-        "test/unit/gemm/threadblock/mma_multistage_sparse.cu",
-        "test/unit/gemm/threadblock/mma_multistage.cu",
-        "test/unit/gemm/threadblock/mma_multistage_slicedk.cu",
-        "test/unit/gemm/threadblock/mma_pipelined_sm80.cu",
-        "test/unit/gemm/threadblock/mma_planar_complex_sm80.cu",
+        "test/unit/gemm/warp/*_sm80.cu",
+        "test/unit/gemm/threadblock/*_sm80.cu",
+        "test/unit/gemm/threadblock/mma_multistage*.cu",
     ),
     "90a": (
-        "test/unit/gemm/warp/gemm_sm90.cu",
+        "test/unit/gemm/warp/*_sm90.cu",
+        "test/unit/gemm/device/sm90_gemm_*_alignx_tensor_op_?32.cu",  # f16, bf16, tf32 and s8
         "test/unit/gemm/device/sm90_gemm_f8_f8_f32_tensor_op_fp32.cu",
-        "test/unit/gemm/device/sm90_sparse_gemm_f16_f16_f32_tensor_op_f32.cu",
-        "test/unit/gemm/warp/gemm_complex_sm90.cu",
+        "test/unit/gemm/device/sm90_sparse_gemm_f16_*.cu",
+        "examples/*_hopper_*_gemm/*.cu",
+        "examples/*_hopper_fmha/*.cu",
     ),
-    "120a": (
-        "examples/79_blackwell_geforce_gemm/79a_blackwell_geforce_nvfp4_bf16_gemm.cu",
-        "examples/79_blackwell_geforce_gemm/79c_blackwell_geforce_mixed_mxfp8_mxfp6_bf16_gemm.cu",
-        "examples/80_blackwell_geforce_sparse_gemm/80a_blackwell_geforce_mxfp8_bf16_sparse_gemm.cu",
-        "examples/80_blackwell_geforce_sparse_gemm/80b_blackwell_geforce_nvfp4_nvfp4_sparse_gemm.cu",
-        "examples/87_blackwell_geforce_gemm_blockwise/87a_blackwell_geforce_fp8_bf16_gemm_blockwise.cu",
-    ),
+    "120a": ("examples/*_blackwell_geforce_*/*.cu",),
 }
 _OPTIONS = ("-ptx", "-std=c++17", "--expt-relaxed-constexpr", "-w")
 _INCLUDED = ("include", "tools/util/include", "test/unit", "test/unit/common", "examples/common")
@@ -63,14 +53,18 @@ def build(folder: Path, cutlass: Path, googletest: Path | None) -> Iterator[str]
         CompilerMissingError: there is no ``nvcc``.
     """
     nvcc = _nvcc()
-    for target, files in FILES.items():
-        for file in files:
+    for target, patterns in PATTERNS.items():
+        for file in _files(cutlass, patterns):
             place = folder / f"sm_{target}" / f"{file.removesuffix('.cu').replace('/', '_')}.ptx"
             if place.exists():
                 yield str(place)
             elif googletest is not None or not file.startswith("test/"):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 yield _compiled(nvcc, target, cutlass, googletest, file, place)
+
+
+def _files(cutlass: Path, patterns: tuple[str, ...]) -> list[str]:
+    return sorted({path.relative_to(cutlass).as_posix() for pattern in patterns for path in cutlass.glob(pattern)})
 
 
 def _compiled(nvcc: str, target: str, cutlass: Path, googletest: Path | None, file: str, place: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma import ptx
+from ptxmma.instructions import Catalog
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What stands at the top of a module and ends with its line, or holds no instruction.
@@ -88,6 +89,13 @@ def module(text: str, stems: Sequence[str]) -> Module:
             found.append(_found(part, scopes))
         said |= {name: part[name] for name in said if part[name]}
     return Module(said["version"], said["target"], tuple(found))
+
+
+def stems(catalog: Catalog) -> list[str]:
+    """How instructions begin: a family with a name of one word has all that begin with it, of others only the opcodes count."""
+    families = {entry.family for entry in catalog.database.spec.instructions}
+    opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
+    return sorted({first if (first := opcode.split(".")[0]) in families else opcode for opcode in opcodes})
 
 
 def begins(spelling: str, stems: Sequence[str]) -> bool:

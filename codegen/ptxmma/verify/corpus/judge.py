@@ -138,19 +138,12 @@ def judge(
 
 def read(catalog: Catalog, folder: Path) -> Iterator[Held]:
     """The modules of a corpus that have a matrix instruction."""
-    stems = _stems(catalog)
+    stems = extraction.stems(catalog)
     for path in sorted(folder.rglob("*.ptx")):
         text = path.read_text(encoding="utf-8")
         found = extraction.module(text, stems)
         if found.instructions:
             yield Held(path.relative_to(folder).parts[0], path, text, found)
-
-
-def _stems(catalog: Catalog) -> list[str]:
-    """How instructions begin: a family with a name of one word has all that begin with it, of others only the opcodes count."""
-    families = {entry.family for entry in catalog.database.spec.instructions}
-    opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
-    return sorted({first if (first := opcode.split(".")[0]) in families else opcode for opcode in opcodes})
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------------------
@@ -170,7 +163,7 @@ class _Material(NamedTuple):
         for held in modules:
             if held.module.target not in speakers:
                 raise UnjudgedError(f"{held.path}: no assembler that is here knows {held.module.target}: fetch them with `make assemblers`")
-        return cls(speakers, _stems(catalog), Vocabulary.of(catalog), most)
+        return cls(speakers, extraction.stems(catalog), Vocabulary.of(catalog), most)
 
     def mutants(self, line: str) -> list[Mutant]:
         """The mutants of a line; what no longer begins like an instruction of the database is none of the checker's."""

@@ -45,8 +45,8 @@ def build(folder: Path) -> Iterator[Path]:
     for chip, version in TARGETS:
         place = folder / f"{chip}_ptx{version}.ptx"
         if not place.exists():
-            selected = [text for text in functions if _survives(text, chip, version)]
-            place.write_text(_emit("\n".join(selected), chip, version), encoding="utf-8")
+            selected = [text for text in functions if survives(text, chip, version)]
+            place.write_text(emit("\n".join(selected), chip, version), encoding="utf-8")
         yield place
 
 
@@ -113,8 +113,8 @@ def _function(name: str, signature: _Signature) -> str:
     return f"declare {result} @{name}({types})\ndefine void @use_{name.replace('.', '_')}({parameters}) {{\n {body}\n ret void\n}}\n"
 
 
-def _survives(text: str, chip: str, version: str) -> bool:
-    """Whether LLVM can select code for a module: it ends the process where it cannot."""
+def survives(text: str, chip: str, version: str) -> bool:
+    """Whether LLVM can select code for a module, see :func:`emit`: it ends the process where it cannot."""
     process = multiprocessing.get_context("fork").Process(target=_try, args=(text, chip, version))
     process.start()
     process.join()
@@ -123,11 +123,19 @@ def _survives(text: str, chip: str, version: str) -> bool:
 
 def _try(text: str, chip: str, version: str) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what it says when it cannot
-    _emit(text, chip, version)
+    emit(text, chip, version)
 
 
-def _emit(text: str, chip: str, version: str) -> str:
+def emit(text: str, chip: str, version: str) -> str:
+    """The PTX of a module.
+
+    Args:
+        text: IR.
+        chip: LLVM's name of the target, ``"sm_90a"``; empty for the one that it takes by itself.  For a name that it does not know it says
+            so on the standard error, and takes that one, too.
+        version: of PTX, ``"80"``; the same holds for it.
+    """
     binding = _binding()
     module = binding.parse_assembly(f'target triple = "{_TRIPLE}"\n{text}')
-    machine = binding.Target.from_triple(_TRIPLE).create_target_machine(cpu=chip, features=f"+ptx{version}")
+    machine = binding.Target.from_triple(_TRIPLE).create_target_machine(cpu=chip, features=f"+ptx{version}" if version else "")
     return str(machine.emit_assembly(module))

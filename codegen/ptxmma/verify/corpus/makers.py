@@ -8,21 +8,35 @@ from pathlib import Path
 
 import msgspec
 
+from ptxmma import paths
 from ptxmma.evidence.corpus import Tool
+from ptxmma.instructions import Catalog, load
+from ptxmma.verify.corpus import extraction
 
 #: Beside the modules: what made them.
 _RECORD = "makers.json"
 
 
-def build(folder: Path, cutlass: Path | None, googletest: Path | None) -> Iterator[str]:
-    """Make what is not there yet, with the makers that are at hand; a line about each module."""
+def build(folder: Path, cutlass: Path | None, googletest: Path | None, llvm: Path | None) -> Iterator[str]:
+    """Make what is not there yet, with the makers that are at hand; a line about each module.
+
+    Args:
+        folder: of the corpus.
+        cutlass: a checkout, or None to compile nothing of it.
+        googletest: a checkout, or None to compile none of CUTLASS's unit tests.
+        llvm: a checkout, or None to lower none of its tests.
+    """
     made = {tool.name: tool for tool in recorded(folder)} if (folder / _RECORD).is_file() else {}
     folder.mkdir(parents=True, exist_ok=True)
     if find_spec("llvmlite"):
-        from ptxmma.verify.corpus import llvm
+        from ptxmma.verify.corpus import lit
+        from ptxmma.verify.corpus import llvm as intrinsics
 
-        yield from map(str, llvm.build(folder / "llvm"))
-        made["LLVM"] = Tool(name="LLVM", version=llvm.version())
+        yield from map(str, intrinsics.build(folder / "llvm"))
+        made["LLVM"] = Tool(name="LLVM", version=intrinsics.version())
+        if llvm is not None:
+            yield from lit.build(folder / "llvm-tests", llvm, extraction.stems(Catalog(load(paths.DATABASE))))
+            made[lit.TOOL] = Tool(name=lit.TOOL, version=lit.version(llvm))
     if find_spec("triton"):
         from ptxmma.verify.corpus import kernels
 
