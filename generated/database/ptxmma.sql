@@ -34325,6 +34325,7 @@ INSERT INTO sightings VALUES
 ('wgmma-sp-row-col','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32.col 4f32 b64 b64 b32 0 pred -1 -1','','accepted','refuses'),
 ('wgmma-sp-row-col','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.row.sync.aligned.col.m64n8k64.s32.s8.s8 4s32 b64 b64 b32 0 pred','','accepted','refuses'),
 ('wgmma-sp-row-col','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8.row.col.row 4s32 b64 b64 b32 0 pred','','Parsing error near ''.row'': too many layout specifiers','refuses'),
+('wgmma-sp-row-col','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32.bf16 4f32 b64 b64 b32 0 pred -1 -1','','Unexpected instruction types specified for ''wgmma.mma_async''','refuses'),
 ('wgmma-sp-row-col','ptxas 12.0 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8.xor 4s32 b64 b64 b32 0 pred','','Unexpected instruction types specified for ''wgmma.mma_async''','refuses'),
 ('wgmma-sp-descriptor-immediate','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 4f32 0 b64 b32 0 pred -1 -1','','accepted','refuses'),
 ('wgmma-sp-descriptor-immediate','ptxas 12.2 to 13.5','sm_90a','','','wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 4f32 b64 0 b32 0 pred -1 -1','','accepted','refuses');

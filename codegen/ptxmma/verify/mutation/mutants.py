@@ -27,7 +27,7 @@ _FORMULAS = frozenset({"row", "col", "computation", "lane", "bit", "byte", "firs
 #: Sections whose conditions and formulas are worked out into tables, for each variant and each layout.
 _WORKED_OUT = frozenset(
     {"qualifiers", "semantics", "carriers", "containers", "fragments", "granularities", "metadata", "scales", "block_formats", "throughput"}
-)
+) | {"swizzle_formula", "base_offset", "swizzles"}
 #: Keys of texts of which only the numbers are changed.
 _NUMBERED = frozenset({"cute"})
 _BITS = re.compile(r"0b[01]+")
@@ -68,8 +68,8 @@ class Mutant(NamedTuple):
             return "of" in keys
         if keys[0] == "forms":  # a qualifier may be written as another one
             return any(str(value).startswith("=") for value in (self.before, self.after))
-        inside = _FORMULAS.union(_CONDITIONS, {"let"}).intersection(keys)
-        return keys[0] in ("ordered", "requires", "observed") or (keys[0] in _WORKED_OUT and bool(inside))
+        inside = _FORMULAS.union(_CONDITIONS, _NUMBERED, {"let"}).intersection(keys)
+        return keys[0] in ("syntax", "ordered", "requires", "observed") or (keys[0] in _WORKED_OUT and bool(inside))
 
     @property
     def identity(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 from jinja2 import TemplateError
 
-from ptxmma import requirements
+from ptxmma import formula, requirements
 from ptxmma.generator.emit import emit
 from ptxmma.instructions import Catalog
-from ptxmma.model import InstructionSet, matches
+from ptxmma.interop import from_cute
+from ptxmma.model import InstructionSet, SharedMemory, matches
 from ptxmma.throughput import peaks
 from ptxmma.variants import ordered_tokens
 from ptxmma.verify.mutation import printed
@@ -44,12 +46,29 @@ def answers(catalog: Catalog) -> list[object]:
         versions = requirements.floor(instruction.variant), instruction.accepted_by(), instruction.releases()
         found.append((instruction.canonical, instruction.identifier, operands, arithmetic, metadata, versions, peaks(instruction)))
     for entry in catalog.database.spec.instructions:
-        found.append((entry.syntax, entry.opcode, entry.repeatable, _groups(entry), _defaults(catalog, entry)))
+        found.append((entry.opcode, entry.repeatable, _groups(entry), _defaults(catalog, entry)))
+    if catalog.database.spec.shared_memory is not None:
+        found.append(_permutations(catalog.database.spec.shared_memory))
     variants = [found.variant for found in catalog.all()]
     for held in catalog.database.spec.block_formats:
         found.append((_without_source(held), [variant.canonical for variant in variants if matches(held.of, variant.facts)]))
     admitted = printed.admitted_layouts(catalog)
     found.append({place: sorted(plan.name for plan in plans) for place, plans in admitted.items()})
+    return found
+
+
+def _permutations(memory: SharedMemory) -> list[object]:
+    """Where each swizzle puts a unit of 16 bytes, by the formulas and in CuTe's words, and the base offset of each start."""
+    address, base_offset = np.meshgrid(np.arange(0, 1 << 12, 16), np.arange(8))
+    swizzle, base = formula.parse(memory.swizzle_formula), formula.parse(memory.base_offset)
+    found: list[object] = []
+    for mode in memory.swizzles:
+        places = formula.evaluate(swizzle, {"address": address, "base_offset": base_offset, "span": mode.bytes})
+        offsets = formula.evaluate(base, {"start": address[0], "pattern": mode.pattern})
+        cute = from_cute(f"{mode.cute} o 0 o 1:1").swizzle
+        found.append(
+            (np.asarray(places).tolist(), np.asarray(offsets).tolist(), np.asarray(cute(address[0]) if cute else address[0]).tolist())
+        )
     return found
 
 
