@@ -637,7 +637,7 @@ struct word : Layout {
 #define PTXMMA_CALL(function) \
   template <int... Immediates, class Use = void, class... Operands> \
   static PTXMMA_FUNCTION call(Operands&&...) PTXMMA_NO_DEVICE
-#define PTXMMA_CALL_BY_N(...) PTXMMA_CALL(N)
+#define PTXMMA_CALL_BY_N(...) PTXMMA_CALL(columns)
 #else
 #define PTXMMA_CALL(function) \
   template <int... Immediates, class... Operands> \
@@ -646,7 +646,7 @@ struct word : Layout {
 #define PTXMMA_CALL_BY_N(...) \
   template <int... Immediates, class... Operands> \
   static PTXMMA_FUNCTION call(Operands&&... operands) { __VA_ARGS__ }
-#define PTXMMA_N(n, function) if constexpr (N == n) ::ptxmma::function<Immediates...>(operands...);
+#define PTXMMA_N(n, function) if constexpr (columns == n) ::ptxmma::function<Immediates...>(operands...);
 #else
 #define PTXMMA_CALL_BY_N(...) \
   template <int... Immediates, class Use = void, class... Operands> \

@@ -57,13 +57,13 @@ PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 // wgmma.wait_group.sync.aligned N;  PTX ISA 8.0, sm_90a
-template <int N, class Use = void>
+template <int n, class Use = void>
 PTXMMA_FUNCTION wgmma_wait_group()
 #if PTXMMA_SM_90A_PTX_8_0
 {
-  PTXMMA_FROM_TO(N, 0, 2147483647);
+  PTXMMA_FROM_TO(n, 0, 2147483647);
   asm volatile("wgmma.wait_group.sync.aligned %0;" :
-    : "n"(N)
+    : "n"(n)
     : "memory");
 }
 #else

@@ -836,10 +836,10 @@ PTXMMA_FUNCTION wgmma_m64n256k256_s32_b1_b1_and(int32_t (&d)[128], uint64_t a_de
 PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
-template <int N>
-struct wgmma<shape<64, N, 256>, s32, b1, b1, and_> {
-  static_assert((N >= 8 && N <= 32 && (N - 8) % 8 == 0) || (N >= 48 && N <= 256 && (N - 48) % 16 == 0), "ptxmma: there is no such N");
-  using d = fragment<s32, int32_t, N / 2, N / 2, layout::wgmma_m64nNk256_d_b32>;
+template <int columns>
+struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk256_d_b32>;
   using a = fragment<b1, uint32_t, 4, 128, layout::wgmma_m64nNk256_a_b1>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k256_s32_b1_b1_and)

@@ -1810,10 +1810,10 @@ PTXMMA_FUNCTION wgmma_m64n256k16_f32_bf16_bf16(float (&d)[128], uint64_t a_desc,
 PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
-template <int N>
-struct wgmma<shape<64, N, 16>, f32, bf16, bf16> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f32, float, N / 2, N / 2, layout::wgmma_m64nNk16_d_b32>;
+template <int columns>
+struct wgmma<shape<64, columns, 16>, f32, bf16, bf16> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk16_d_b32>;
   using a = fragment<bf16, uint32_t, 4, 8, layout::wgmma_m64nNk16_a_b16>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k16_f32_bf16_bf16)

@@ -2960,10 +2960,10 @@ PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e5m2(float (&d)[128], uint64_t a_desc,
 PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
-template <int N>
-struct wgmma<shape<64, N, 32>, f16, e5m2, e5m2> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f16, uint32_t, N / 4, N / 2, layout::wgmma_m64nNk32_d_b16>;
+template <int columns>
+struct wgmma<shape<64, columns, 32>, f16, e5m2, e5m2> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_m64nNk32_d_b16>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_f16_e5m2_e5m2)
@@ -3001,10 +3001,10 @@ struct wgmma<shape<64, N, 32>, f16, e5m2, e5m2> {
   )
 };
 
-template <int N>
-struct wgmma<shape<64, N, 32>, f32, e5m2, e5m2> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f32, float, N / 2, N / 2, layout::wgmma_m64nNk32_d_b32>;
+template <int columns>
+struct wgmma<shape<64, columns, 32>, f32, e5m2, e5m2> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_f32_e5m2_e5m2)

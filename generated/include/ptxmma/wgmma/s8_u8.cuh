@@ -1658,10 +1658,10 @@ PTXMMA_FUNCTION wgmma_m64n256k32_satfinite_s32_s8_u8(int32_t (&d)[128], uint64_t
 PTXMMA_SM_90A_PTX_8_4_ABSENT
 #endif
 
-template <int N>
-struct wgmma<shape<64, N, 32>, s32, s8, u8> {
-  static_assert((N >= 8 && N <= 32 && (N - 8) % 8 == 0) || (N >= 48 && N <= 256 && (N - 48) % 16 == 0), "ptxmma: there is no such N");
-  using d = fragment<s32, int32_t, N / 2, N / 2, layout::wgmma_m64nNk32_d_b32>;
+template <int columns>
+struct wgmma<shape<64, columns, 32>, s32, s8, u8> {
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_s32_s8_u8)
@@ -1685,10 +1685,10 @@ struct wgmma<shape<64, N, 32>, s32, s8, u8> {
   )
 };
 
-template <int N>
-struct wgmma<shape<64, N, 32>, s32, s8, u8, satfinite> {
-  static_assert((N >= 8 && N <= 32 && (N - 8) % 8 == 0) || (N >= 48 && N <= 256 && (N - 48) % 16 == 0), "ptxmma: there is no such N");
-  using d = fragment<s32, int32_t, N / 2, N / 2, layout::wgmma_m64nNk32_d_b32>;
+template <int columns>
+struct wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
   PTXMMA_CALL_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_satfinite_s32_s8_u8)

@@ -3154,10 +3154,10 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], uint64_t a_de
 PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
-template <int N>
-struct wgmma_sp<shape<64, N, 64>, f16, e5m2, e4m3> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f16, uint32_t, N / 4, N / 2, layout::wgmma_sp_m64nNk64_d_b16>;
+template <int columns>
+struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_sp_m64nNk64_d_b16>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_sp_m64nNk64_a_b8>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
   PTXMMA_CALL_BY_N(
@@ -3196,10 +3196,10 @@ struct wgmma_sp<shape<64, N, 64>, f16, e5m2, e4m3> {
   )
 };
 
-template <int N>
-struct wgmma_sp<shape<64, N, 64>, f32, e5m2, e4m3> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f32, float, N / 2, N / 2, layout::wgmma_sp_m64nNk64_d_b32>;
+template <int columns>
+struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk64_d_b32>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_sp_m64nNk64_a_b8>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
   PTXMMA_CALL_BY_N(

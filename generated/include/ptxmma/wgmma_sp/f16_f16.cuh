@@ -3412,10 +3412,10 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], uint64_t a_desc
 PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
-template <int N>
-struct wgmma_sp<shape<64, N, 32>, f16, f16, f16> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f16, uint32_t, N / 4, N / 2, layout::wgmma_sp_m64nNk32_d_b16>;
+template <int columns>
+struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_sp_m64nNk32_d_b16>;
   using a = fragment<f16, uint32_t, 4, 8, layout::wgmma_sp_m64nNk32_a_b16>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
   PTXMMA_CALL_BY_N(
@@ -3454,10 +3454,10 @@ struct wgmma_sp<shape<64, N, 32>, f16, f16, f16> {
   )
 };
 
-template <int N>
-struct wgmma_sp<shape<64, N, 32>, f32, f16, f16> {
-  static_assert((N >= 8 && N <= 256 && (N - 8) % 8 == 0), "ptxmma: there is no such N");
-  using d = fragment<f32, float, N / 2, N / 2, layout::wgmma_sp_m64nNk32_d_b32>;
+template <int columns>
+struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk32_d_b32>;
   using a = fragment<f16, uint32_t, 4, 8, layout::wgmma_sp_m64nNk32_a_b16>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
   PTXMMA_CALL_BY_N(

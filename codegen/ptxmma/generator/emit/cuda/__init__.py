@@ -24,6 +24,8 @@ _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
 _CONFIG = "cuda/config.cuh"
 _ORDERING = "cuda/ordering.cuh"
+#: N as a template parameter; capital letters may be macros of users.
+_N = "columns"
 #: A family with more variants than this is split: a header stays cheap to include.
 _MOST = 100
 
@@ -36,7 +38,7 @@ class Front(NamedTuple):
 
     Attributes:
         name: ``"wgmma"``.
-        shape: ``"shape<64, N, 16>"``.
+        shape: ``"shape<64, columns, 16>"``.
         arguments: what stands after the shape: ``("f32", "bf16", "bf16")``.
         check: condition on N; empty where n is fixed.
         operands: member types by name.
@@ -69,7 +71,7 @@ def _front(functions: Functions, variants: Sequence[Instruction]) -> Front:
     check = ""
     if variant.ranges_over_n:
         spans = dict.fromkeys(span for instruction in variants for span in _shape(instruction).n)
-        check = " || ".join(f"(N >= {span.first} && N <= {span.last} && (N - {span.first}) % {span.step} == 0)" for span in spans)
+        check = " || ".join(f"({_N} >= {span.first} && {_N} <= {span.last} && ({_N} - {span.first}) % {span.step} == 0)" for span in spans)
     operands = {}
     for place, form in enumerate(variants[0].forms):
         for index, operand in enumerate(form.operands):
@@ -78,7 +80,7 @@ def _front(functions: Functions, variants: Sequence[Instruction]) -> Front:
                 operands[identifier(operand.name)] = _member(functions, operand.layout, ns, alike)
     return Front(
         name=name,
-        shape=f"shape<{variant.facts['m']}, {'N' if check else ns[0]}, {variant.facts['k']}>",
+        shape=f"shape<{variant.facts['m']}, {_N if check else ns[0]}, {variant.facts['k']}>",
         arguments=arguments,
         check=check,
         operands=operands,
@@ -104,7 +106,7 @@ def _count(ns: Sequence[int], counts: Sequence[int]) -> str:
         raise ValueError(f"the typed front needs counts proportional to n, not {dict(zip(ns, counts, strict=True))}")
     common = math.gcd(counts[0], ns[0])
     up, down = counts[0] // common, ns[0] // common
-    return "N" + (f" * {up}" if up > 1 else "") + (f" / {down}" if down > 1 else "")
+    return _N + (f" * {up}" if up > 1 else "") + (f" / {down}" if down > 1 else "")
 
 
 def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:

@@ -27,8 +27,8 @@ _RESERVED = frozenset(_KEYWORDS.split())
 
 
 def identifier(text: str) -> str:
-    """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``."""
-    name = c_text.identifier(text)
+    """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``, ``n`` for ``N`` (often a macro)."""
+    name = c_text.identifier(text).lower()
     return f"{name}_" if name in _RESERVED or name[0].isdigit() else name
 
 
