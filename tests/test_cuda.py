@@ -221,7 +221,7 @@ def test_a_kernel_for_several_chips_guards_itself(compiler: Nvcc, catalog: Catal
     [
         (_MMA_SP, "2", "ptxmma: f is one of 0, 1"),
         (_WGMMA, "1, 0, 0", "ptxmma: imm_scale_b is one of -1, 1"),
-        ("wgmma.wait_group.sync.aligned", "-1", "ptxmma: N is from 0 to 2147483647"),
+        ("wgmma.wait_group.sync.aligned", "-1", "ptxmma: n is from 0 to 2147483647"),
     ],
 )
 def test_an_illegal_immediate_is_refused_in_words(
