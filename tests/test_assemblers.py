@@ -117,7 +117,8 @@ def test_the_stored_answers_are_those_of_the_newest_pinned_assembler(
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
     catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
 ) -> None:
-    [seen] = [one for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col" for one in entry.seen if ".row" in one.asked]
+    [found] = [entry for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col"]
+    [seen] = [one for one in found.seen if ".row " in one.asked and ".col" not in one.asked]
     line = ptx.expanded(seen.asked)
     assert line in space["wgmma"]
     assert explained.of_line(line, seen.target, newest, "accepted") == "wgmma-row-col"

@@ -126,7 +126,7 @@ _SPARSITY = """\
 kind: sparsity
 granularities:
   - {name: "1:2", of: {mood: "happy"}, chunk: 2, kept: 1, unit: 1, index_bits: 4, indices: 1, legal: ["0b0100", "0b1110"], text: "x", source: "3"}
-  - {name: "2:4", of: {mood: "sad"}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0001", "0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
+  - {name: "2:4", of: {mood: "sad"}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0001", "0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered_when: {mood: "sad"}, text: "x", source: "3"}
   - {name: "2:4", of: {mood: ""}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
 choices:
   - units: 2

@@ -100,7 +100,7 @@ def test_json_has_what_the_library_says() -> None:
     assert [operand["registers"] for operand in answer["operands"]] == [4, 4, 4, 4, 1, 0]
     assert [entry["id"] for entry in answer["errata"]] == [erratum.id for erratum in found.errata()]
     assert answer["undefined"][2] == {"text": "A thread of the warp has exited.", "source": "9.7.14.6.3"}
-    assert answer["evidence"]["executed"][0]["native"] is True
+    assert answer["evidence"]["executed"][0]["how"] == "natively"
     assert answer["metadata"]["selectors"] == 2
 
 

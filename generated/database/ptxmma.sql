@@ -453,7 +453,7 @@ CREATE TABLE executions (
   launches INTEGER NOT NULL,
   wrong INTEGER NOT NULL,         -- launches with a wrong element
   machine TEXT NOT NULL,          -- tensor-core instructions that the assembler made of it: '2 HMMA.16816.F32'
-  native INTEGER NOT NULL,        -- whether it is one instruction, and not code put in its place
+  native INTEGER,                 -- whether it is one instruction, and not code put in its place; NULL without matrices
   PRIMARY KEY (variant, chip)
 ) WITHOUT ROWID;
 
@@ -39157,13 +39157,13 @@ INSERT INTO executions VALUES
 (1588,'NVIDIA H200',4,0,'1 IGMMA.SP.64x224x64.S8.S8.SAT',1),
 (1589,'NVIDIA H200',4,0,'1 IGMMA.SP.64x240x64.S8.S8.SAT',1),
 (1590,'NVIDIA H200',16,0,'1 IGMMA.SP.64x256x64.S8.S8.SAT',1),
-(1591,'NVIDIA H200',13916,0,'',0),
-(1592,'NVIDIA H200',13916,0,'',0),
-(1593,'NVIDIA H200',13916,0,'',0),
-(1594,'NVIDIA H200',13916,0,'',0),
-(1595,'NVIDIA H200',13916,0,'',0),
-(1596,'NVIDIA H200',13916,0,'',0),
-(1597,'NVIDIA H200',13916,0,'',0);
+(1591,'NVIDIA H200',13916,0,'',NULL),
+(1592,'NVIDIA H200',13916,0,'',NULL),
+(1593,'NVIDIA H200',13916,0,'',NULL),
+(1594,'NVIDIA H200',13916,0,'',NULL),
+(1595,'NVIDIA H200',13916,0,'',NULL),
+(1596,'NVIDIA H200',13916,0,'',NULL),
+(1597,'NVIDIA H200',13916,0,'',NULL);
 
 INSERT INTO peer_atoms VALUES
 (2,'SM70_8x8x4_F32F16F16F32_TT',1),

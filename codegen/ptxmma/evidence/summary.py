@@ -50,9 +50,9 @@ class Executed(Entry, frozen=True, kw_only=True):
     machine: tuple[str, ...]
 
     @property
-    def native(self) -> bool:
-        """Whether it is one tensor-core instruction, and not code that the assembler put in its place."""
-        return bool(self.machine) and all(each.startswith("1 ") and "+" not in each for each in self.machine)
+    def native(self) -> bool | None:
+        """Whether it is one tensor-core instruction, and not code that the assembler put in its place; None without matrices."""
+        return all(each.startswith("1 ") and "+" not in each for each in self.machine) if self.machine else None
 
     @property
     def how(self) -> str:
