@@ -236,6 +236,7 @@ def test_advice(text: str, rules: list[tuple[str, str]]) -> None:
 
 
 INTEGER = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r0,%r1,%r2,%r3}"
+FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"
 SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
 
 
@@ -272,6 +273,16 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%r0,%f0};", "sm_120a", [("error", "register-type")]),
         ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%r0,%h0};", "sm_100a", [("error", "register-type")]),
         ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%r3},{%f0,%r0};", "sm_120a", []),
+        # lists whose members an assembler moves and adds
+        (f"{FP8} {D}, {A}, {B}, {C};", "sm_90a", []),
+        (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_90a", [("error", "register-type")]),
+        (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_89", []),
+        (f"{FP8} {{%f0,%f1,_,%f3}}, {A}, {B}, {C};", "sm_120a", []),
+        (f"{FP8} {D}, {A}, {B}, {{%f0,%r0,2,%r1}};", "sm_110a", [("error", "register-type")]),
+        (f"{FP8} {D}, {A}, {B}, {{%f0,%r0,2.0,%r1}};", "sm_110a", []),
+        (f"{FP8} {D}, {A}, {{%r0,2.0}}, {C};", "sm_100a", [("error", "register-type")]),
+        (f"{FP8} {{%u0,_,%h0,%r0}}, {A}, {B}, {C};", "sm_120a", [("error", "register-type")]),
+        (f"{FP8} {{%u0,_,%r0,%h0}}, {A}, {B}, {C};", "sm_120a", []),
         # modifiers that are ignored
         (f"{WGMMA}.row.col {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("warning", "undocumented")]),
         (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),
@@ -283,6 +294,12 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
 )
 def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[str, str]]) -> None:
     assert told(text, target=target) == rules
+
+
+def test_a_target_is_judged_by_the_last_release_that_knows_it() -> None:
+    text = f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 {D}, {A}, {A}, {C}, %r0, 4294967296;"
+    assert told(text, version="8.6", target="sm_101a") == [("warning", "immediate")]  # CUDA 12.9
+    assert told(text, version="8.6", target="sm_100a") == [("error", "immediate")]  # CUDA 13.5
 
 
 def test_a_placeholder_fits_in_every_list(catalog: Catalog) -> None:

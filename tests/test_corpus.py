@@ -430,7 +430,6 @@ def test_no_false_alarm(recorded: evidence.Corpus) -> None:
     assert {source.name for source in recorded.sources} == {"cutlass", "triton", "llvm", "llvm-tests"}
 
 
-@pytest.mark.xfail(reason="147 mutants of 288,969 are judged otherwise than by ptxas: docs/corpus.rst says which", strict=True)
 def test_no_disagreement(recorded: evidence.Corpus) -> None:
     assert recorded.disagreements == ()
 

@@ -421,6 +421,11 @@ def test_instructions_are_no_neighbours(space: dict[str, negative.Neighbours], c
     assert all(list(found) == sorted(found) for found in space.values())
 
 
+def test_constants_in_hexadecimal_are_no_lists_of_registers() -> None:
+    line = "mma.x {%b32_0, 0f3F800000}, 0f3F800000, 0;"
+    assert ptx.expanded(ptx.compact(line)) == line
+
+
 def test_compact_lines_are_the_lines(space: dict[str, negative.Neighbours], catalog: Catalog) -> None:
     lines = [line for found in catalog.all() for line in ptx.lines(found)] + [line for found in space.values() for line in list(found)[::7]]
     assert len(lines) > 10_000

@@ -14,7 +14,8 @@ from ptxmma.operands import Operand
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")
-_VECTOR = re.compile(r"(\d+)([a-z]\w*)")
+#: A list of so many registers of a type; 0f... is a constant.
+VECTOR = re.compile(r"([1-9]\d*)([a-z]\w*)")
 #: More registers of one type than any instruction has.
 _BANK = 512
 
@@ -99,7 +100,7 @@ def _compacted(text: str) -> str:
 def _expanded(text: str) -> str:
     if text.startswith("{"):
         return "{" + ", ".join(_expanded(part) for part in text[1:-1].split(",") if part) + "}"
-    if match := _VECTOR.fullmatch(text):
+    if match := VECTOR.fullmatch(text):
         return vector(match[2], int(match[1]))
     return register(text) if text[0].isalpha() else text
 

@@ -9,12 +9,13 @@ How assemblers type operands, by ptxas 11.7 to 13.5:
 - Such a list of one, two, four or eight elements also passes for a single register of 32 bits that may have any
   type; not where an assembler puts other instructions in the place of one.  Instructions of a warpgroup take any number of elements.
 - A predicate passes for 32 bits of a class of its own; where it stands for a single register, where a list of it would pass.
-- ``_`` in a list means that an element of the result is not wanted.
+- ``_`` in a list means that an element of the result is not wanted; those on both sides of it are neighbours.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -137,11 +138,11 @@ class Legality:
         return fault._replace(severe=not taken)
 
     def _mixed(self, instruction: Instruction, form: OperandForm, values: tuple[Value, ...], target: str) -> list[Fault]:
-        """Lists of which assemblers refuse the mixture, though they take it elsewhere."""
+        """Lists of which assemblers refuse a member, though they take it elsewhere."""
         return [
-            Fault("register-type", "assemblers put another instruction in the place of this one, in which these do not mix", place)
+            Fault("register-type", "assemblers put another instruction in the place of this one, which does not take all of these", place)
             for place, value in enumerate(values)
-            if isinstance(value, tuple) and self._sightings.refuses_mixture(instruction, form, place, value, target)
+            if isinstance(value, tuple) and self._sightings.refuses_member(instruction, form, place, value, target)
         ]
 
     def of_form(self, form: OperandForm, values: tuple[Value, ...]) -> list[Fault] | None:
@@ -274,13 +275,14 @@ class Legality:
         for element, each in enumerate(value):
             if not converted and isinstance(each, str) and each not in _OTHERS and self._size(each) != size:
                 return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{each}", place, element)]
-        for element in range(1, len(value)):
-            one, other = class_of(value[element - 1]), class_of(value[element])
-            if value[0] == FLOAT and (value[element] == DOUBLE or isinstance(value[element], int)) and size == _SINGLE:
-                text = f"{operand.name} begins with {_told(FLOAT)}, and {_told(value[element])} has another size"
+        wanted = [(element, each) for element, each in enumerate(value) if each != SINK]
+        for (_, before), (element, each) in itertools.pairwise(wanted):
+            one, other = class_of(before), class_of(each)
+            if value[0] == FLOAT and (each == DOUBLE or isinstance(each, int)) and size == _SINGLE:
+                text = f"{operand.name} begins with {_told(FLOAT)}, and {_told(each)} has another size"
                 return [Fault("operand-kind", text, place, element)]
             if one and other and one != other:
-                text = f"{operand.name} mixes {_told(value[element - 1])} and {_told(value[element])}"
+                text = f"{operand.name} mixes {_told(before)} and {_told(each)}"
                 return [Fault("register-type", text, place, element)]
         return []
 

@@ -2,9 +2,11 @@
 
 An erratum names single instructions, each on a target.  What it says of a register holds for all operands of that kind and those types;
 what it says of a constant or a list, for all instructions whose operands come in the same registers and constants; what it says of braces
-round a register, or of a register without them, for the instructions of its way (see :func:`_way`); what it refuses of a list that the
-rules accept, for the lists of its way and registers whose elements have the same classes; all for the targets from its own up to the next
-that another line names.
+round a register, or of a register without them, for the instructions of its way (see :func:`_way`); what it says of a list that the rules
+accept, for such members as no whole list of its operand may consist of, in lists of instructions of its kind, from their place up to the
+next that another line names; all for the targets from its own up to the next that another line names.
+
+Releases differ.  The one that judges a target is the last that knows it; where nobody asked it, a later one speaks for it.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma import ptx
 from ptxmma.check import constants
-from ptxmma.check.values import DOUBLE, FLOAT, PREDICATE, Scalar, Value, class_of
+from ptxmma.check.values import ANYTHING, DOUBLE, FLOAT, PREDICATE, SINK, Scalar, Value, class_of
 from ptxmma.requirements import version_key
 from ptxmma.variants import SHAPE, placeholders
 
 if TYPE_CHECKING:
     from ptxmma.check.legality import Fault, Legality
     from ptxmma.instructions import Catalog, Instruction, OperandForm
-    from ptxmma.model import Sighting, Spec
+    from ptxmma.model import Sighting, Target
     from ptxmma.operands import Operand
 
 _TOOL = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
@@ -38,10 +40,19 @@ _Kind = tuple[str, str]
 _Way = tuple[_Kind, tuple[str, ...]]
 #: The registers and constants of operands, the place of one among them, and its value.
 _Key = tuple[tuple[tuple[object, ...], ...], int, Value]
-#: A way, the registers and constants of operands, the place of a list among them, and the classes of its elements.
-_Mixture = tuple[_Way, tuple[tuple[object, ...], ...], int, tuple[str, ...]]
-#: The number of a target, and whether it takes what was asked.
-_Answer = tuple[int, bool]
+#: A kind, the registers of an operand, how it is accessed, and what a member of its list has in common with others.
+_Member = tuple[_Kind, tuple[object, ...], str, str]
+_Release = tuple[int, ...]
+
+
+class _Answer(NamedTuple):
+    """What releases said of something on a target."""
+
+    number: int  # of the target
+    accepted: bool
+    first: _Release
+    last: _Release
+    place: int = 0  # of a member in its list
 
 
 class _Row(NamedTuple):
@@ -55,7 +66,7 @@ class _Row(NamedTuple):
 
 
 class Sightings:
-    """What the newest assembler was seen to take and to refuse."""
+    """What assemblers were seen to take and to refuse, each target by the release that judges it."""
 
     def __init__(self, catalog: Catalog, legality: Legality) -> None:
         self._catalog = catalog
@@ -63,26 +74,49 @@ class Sightings:
 
     def takes(self, instruction: Instruction, form: OperandForm, place: int, value: Value, target: str) -> bool:
         """Whether assemblers take a value for an operand, though its rules refuse it."""
-        seen = self._operands.get(_key(instruction, form, place, value), [])
-        return bool(seen) and _answer(seen, self._numbers.get(target))
+        return self._answer(self._operands.get(_key(instruction, form, place, value), []), target)
 
     def takes_braces(self, instruction: Instruction, target: str) -> bool:
         """Whether assemblers take braces round a register that may have any type: unless they were seen to refuse them."""
-        seen = self._braces.get(_way(instruction), [])
-        number = self._numbers.get(target)
-        return not seen or _answer([(0, True), *seen], number)
+        return self._answer(self._braces.get(_way(instruction), []), target, below=True)
 
-    def refuses_mixture(self, instruction: Instruction, form: OperandForm, place: int, value: tuple[Scalar, ...], target: str) -> bool:
-        """Whether assemblers were seen to refuse a list of such types, though its rules accept it."""
-        classes = tuple(map(class_of, value))
-        if len(set(classes)) == 1:
-            return False
-        seen = self._mixtures.get(_mixture(instruction, form, place, classes), [])
-        return bool(seen) and not _answer([(0, True), *seen], self._numbers.get(target))
+    def refuses_member(self, instruction: Instruction, form: OperandForm, place: int, value: Value, target: str) -> bool:
+        """Whether assemblers were seen to refuse a member of a list, though its rules accept the list."""
+        for index, member in _members(instruction, form, place, value):
+            if not self._answer(_nearest(self._lists.get(member, []), index), target, below=True):
+                return True
+        return False
+
+    def _answer(self, seen: list[_Answer], target: str, *, below: bool = False) -> bool:
+        """What holds for a target: the answer about the nearest one up to it; for any target, whether one takes it.
+
+        Args:
+            seen: answers; where several are about one target, the last holds of those that its release gave.
+            target: ``""``: any.
+            below: the answer for targets below all of these; without it, that of the lowest.
+        """
+        found = self._targets.get(target)
+        release = version_key(found.until) if found is not None and found.until else self._newest
+        heard = sorted((each for each in seen if release <= each.last), key=lambda each: (each.number, each.first <= release))
+        if found is None:
+            return below or any(each.accepted for each in heard)
+        up_to = [each.accepted for each in heard if each.number <= found.number]
+        return up_to[-1] if up_to else below or (bool(heard) and heard[0].accepted)
 
     @functools.cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {target.name: target.number for target in self._catalog.database.spec.targets}
+    def _targets(self) -> dict[str, Target]:
+        return {target.name: target for target in self._catalog.database.spec.targets}
+
+    @functools.cached_property
+    def _seen(self) -> list[tuple[Sighting, _Release, _Release]]:
+        """Answers of assemblers about instructions that the database does not have, with the first and the last release that gave them."""
+        every = [seen for entry in self._catalog.database.spec.errata for seen in entry.seen if seen.asked and seen.database == "refuses"]
+        found = [(seen, _TOOL.fullmatch(seen.tool)) for seen in every if not seen.asked.endswith(";")]
+        return [(seen, version_key(match[1]), version_key(match[2] or match[1])) for seen, match in found if match]
+
+    @functools.cached_property
+    def _newest(self) -> _Release:
+        return max((last for _, _, last in self._seen), default=())
 
     @functools.cached_property
     def _operands(self) -> dict[_Key, list[_Answer]]:
@@ -93,7 +127,7 @@ class Sightings:
             if len(places) == 1:
                 place = places.pop()
                 found.setdefault(_key(row.instruction, row.form, place, row.values[place]), []).append(row.answer)
-        return {key: sorted(answers) for key, answers in found.items() if any(accepted for _, accepted in answers)}
+        return {key: sorted(answers) for key, answers in found.items()}
 
     @functools.cached_property
     def _braces(self) -> dict[_Way, list[_Answer]]:
@@ -105,26 +139,27 @@ class Sightings:
         return {way: sorted(answers) for way, answers in found.items()}
 
     @functools.cached_property
-    def _mixtures(self) -> dict[_Mixture, list[_Answer]]:
-        """Lists of different classes that the rules accept -> where they were asked about."""
-        found: dict[_Mixture, list[_Answer]] = {}
+    def _lists(self) -> dict[_Member, list[_Answer]]:
+        """Members of lists that the rules accept -> where they were asked about; of several, a refusal does not say which is meant."""
+        found: dict[_Member, list[_Answer]] = {}
         for row in self._rows():
-            for place, value in enumerate(() if row.faults else row.values):
-                if isinstance(value, tuple):
-                    classes = tuple(map(class_of, value))
-                    found.setdefault(_mixture(row.instruction, row.form, place, classes), []).append(row.answer)
-        return {mixture: sorted(answers) for mixture, answers in found.items()}
+            values = enumerate(() if any(fault.severe for fault in row.faults) else row.values)
+            members = [each for place, value in values for each in _members(row.instruction, row.form, place, value)]
+            for index, member in members if row.answer.accepted or len(members) == 1 else []:
+                found.setdefault(member, []).append(row.answer._replace(place=index))
+        return found
 
     def _rows(self) -> Iterator[_Row]:
         """The sightings of instructions that the database has, each with every operand list of as many operands."""
-        for seen in _newest(self._catalog.database.spec):
+        for seen, first, last in self._seen:
             spelling, *texts = seen.asked.split(" ")
             instruction = self._catalog.meaning(spelling)
             values = tuple(map(value_of, texts))
             for form in ptx.operand_lists(instruction) if instruction is not None else ():
                 faults = self._legality.of_form(form, values)
                 if instruction is not None and faults is not None:
-                    yield _Row(instruction, form, values, faults, (self._numbers[seen.target], seen.answer == "accepted"))
+                    answer = _Answer(self._targets[seen.target].number, seen.answer == "accepted", first, last)
+                    yield _Row(instruction, form, values, faults, answer)
 
 
 def _kind(instruction: Instruction) -> _Kind:
@@ -145,17 +180,6 @@ def _way(instruction: Instruction) -> _Way:
     return _kind(instruction), tuple(str(instruction.variant.facts.get(name)) for name in before)
 
 
-def _newest(spec: Spec) -> Iterator[Sighting]:
-    """The single instructions about which the newest assembler differs from the database, and their neighbours on other targets."""
-    ranges = {seen: _TOOL.fullmatch(seen.tool) for entry in spec.errata for seen in entry.seen}
-    last = {seen.tool: match[2] or match[1] for seen, match in ranges.items() if match}
-    newest = max(last.values(), key=version_key, default="")
-    for entry in spec.errata:
-        for seen in entry.seen:
-            if last.get(seen.tool) == newest and seen.asked and seen.database == "refuses" and not seen.asked.endswith(";"):
-                yield seen
-
-
 def _key(instruction: Instruction, form: OperandForm, place: int, value: Value) -> _Key:
     """A single register depends on its operand only; a list or a constant on the others, too; a register for a list on the way alone."""
     if isinstance(value, str):
@@ -167,27 +191,39 @@ def _key(instruction: Instruction, form: OperandForm, place: int, value: Value) 
     return tuple(map(_registers, form.operands)), place, value
 
 
-def _mixture(instruction: Instruction, form: OperandForm, place: int, classes: tuple[str, ...]) -> _Mixture:
-    return _way(instruction), tuple(map(_registers, form.operands)), place, classes
+def _members(instruction: Instruction, form: OperandForm, place: int, value: Value) -> Iterator[tuple[int, _Member]]:
+    """The members of a list that no list of its operand may consist of, and their numbers in it."""
+    name = ptx.items(form.syntax)[place]
+    if not isinstance(value, tuple) or name.startswith("{") or not form.operand(name).elements:
+        return
+    operand = form.operand(name)
+    for index, each in enumerate(value):
+        if each not in (*operand.register_types, ANYTHING):
+            yield index, (_kind(instruction), _registers(operand), operand.access, _alike(each))
+
+
+def _nearest(seen: list[_Answer], index: int) -> list[_Answer]:
+    """Answers about members of lists, the nearest one up to an index last."""
+    return sorted(seen, key=lambda each: (each.place <= index, each.place))
+
+
+def _alike(value: Scalar) -> str:
+    """What a member of a list has in common with others: registers their class; constants of one type; ``_``."""
+    if isinstance(value, int):
+        return "constant"
+    return value if value in (FLOAT, DOUBLE, SINK) else class_of(value)
 
 
 def _registers(operand: Operand) -> tuple[object, ...]:
     return operand.kind, operand.registers, operand.register_types, str(operand.immediates)
 
 
-def _answer(seen: list[_Answer], number: int | None) -> bool:
-    if number is None:  # any target
-        return any(accepted for _, accepted in seen)
-    before = [accepted for other, accepted in seen if other <= number]
-    return before[-1] if before else seen[0][1]
-
-
 def value_of(text: str) -> Value:
     """The value of an operand as errata write it: ``4f32``, ``{b32,f32}``, ``0``."""
     if text.startswith("{"):
         return tuple(map(_scalar, text[1:-1].split(",")))
-    digits = len(text) - len(text.lstrip("0123456789"))
-    return (text[digits:],) * int(text[:digits]) if digits and text[digits:].isidentifier() else _scalar(text)
+    match = ptx.VECTOR.fullmatch(text)
+    return (match[2],) * int(match[1]) if match else _scalar(text)
 
 
 def _scalar(text: str) -> Scalar:

@@ -100,12 +100,13 @@ def ask(seen: Sighting, assembler: Assembler) -> str:
 
 
 def misjudged(catalog: Catalog) -> Iterator[Sighting]:
-    """The sightings of the newest release that ``ptxmma check`` judges otherwise."""
+    """The sightings that ``ptxmma check`` judges otherwise, each of the last release that knows its target."""
     checked = legality.Legality(catalog)
     ranges = {seen: _RANGE.fullmatch(seen.tool) for erratum in catalog.database.spec.errata for seen in erratum.seen if seen.database}
     last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
     newest = max(last.values(), key=version_key, default="")
-    for seen in (seen for seen, release in last.items() if release == newest):
+    until = {target.name: target.until or newest for target in catalog.database.spec.targets}
+    for seen in (seen for seen, release in last.items() if version_key(release) >= version_key(until[seen.target])):
         spelling, *operands = seen.asked.split(" ")
         found = checked.find(spelling)
         taken = found is not None and legality.accepted(found[0], seen.target, seen.ptx)
