@@ -283,6 +283,11 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         (f"{FP8} {D}, {A}, {{%r0,2.0}}, {C};", "sm_100a", [("error", "register-type")]),
         (f"{FP8} {{%u0,_,%h0,%r0}}, {A}, {B}, {C};", "sm_120a", [("error", "register-type")]),
         (f"{FP8} {{%u0,_,%r0,%h0}}, {A}, {B}, {C};", "sm_120a", []),
+        # lists of constants alone
+        (f"{FP8} {D}, {A}, {B}, {{2.0,2.0,2.0,2.0}};", "sm_90a", [("warning", "operand-kind")]),
+        (f"{FP8} {D}, {A}, {{0F3F800000,0F3F800000}}, {C};", "sm_90a", []),
+        (f"{FP8} {D}, {A}, {{2.0,2.0}}, {C};", "sm_89", [("error", "operand-kind")]),
+        (SOUND.replace(B, "{0F3F800000,0F3F800000}"), "sm_90a", [("error", "operand-kind")]),
         # modifiers that are ignored
         (f"{WGMMA}.row.col {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("warning", "undocumented")]),
         (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),

@@ -5,7 +5,7 @@ How assemblers type operands, by ptxas 11.7 to 13.5:
 - A list of registers of one type has that type.  One of mixed types passes as untyped bits if all have one size and no two neighbours
   have types that exclude each other: integer, floating point, f16x2.  Types without a sign (``b32``) go with any.
 - Constants are elements of such lists too, integers of integer type and others of floating-point type: s64, f64 and, in hexadecimal, f32.
-  A list of constants alone passes where it is mixed, or the accumulator has their type; one that begins with f32, with f32 only.
+  A list of constants alone passes where it is mixed, or one of registers of their type would; one that begins with f32, with f32 only.
 - Such a list of one, two, four or eight elements also passes for a single register of 32 bits that may have any
   type; not where an assembler puts other instructions in the place of one.  Instructions of a warpgroup take any number of elements.
 - A predicate passes for 32 bits of a class of its own; where it stands for a single register, where a list of it would pass.
@@ -254,7 +254,7 @@ class Legality:
         registers = [each for each in value if isinstance(each, str) and each not in _CONSTANTS and each != SINK]
         if not kinds:
             return [Fault("sink", f"{operand.name} has no element that is wanted", place)]
-        converted = (isinstance(value[0], int) or value[0] in _CONSTANTS) and _constants_fit(kinds[:1], operand.register_types[0], size)
+        converted = (isinstance(value[0], int) or value[0] in _CONSTANTS) and _constants_fit(kinds[:1], operand.register_types, size)
         if clash := self._clash(operand, value, place, converted):
             return clash
         if PREDICATE in registers:
@@ -263,7 +263,7 @@ class Legality:
         if len(set(kinds)) > 1:
             return []
         if not registers:
-            fits = _constants_fit(kinds, operand.register_types[0], size)
+            fits = _constants_fit(kinds, operand.register_types, size)
             return [] if fits else [Fault("operand-kind", f"{operand.name} is {wanted}, not constants", place)]
         if kinds[0] not in operand.register_types:
             return [Fault("register-type", f"{operand.name} is {wanted}, not .{kinds[0]}", place)]
@@ -341,11 +341,11 @@ def _is_loose(value: tuple[Scalar, ...], element: int, types: Sequence[str]) -> 
     return isinstance(value[0], int) and isinstance(each, str) and each not in _OTHERS and class_of(each) in ("", "integer")
 
 
-def _constants_fit(kinds: list[str], usual: str, size: int) -> bool:
-    """Whether a list of constants alone passes where registers of the usual type stand."""
+def _constants_fit(kinds: list[str], types: Sequence[str], size: int) -> bool:
+    """Whether a list of constants alone passes where registers of some types stand, the usual one first."""
     if size == 64:
         return True
-    return set(kinds) == {"s64" if usual[0] in "us" else usual}
+    return set(kinds) == {"s64"} if types[0][0] in "us" else len(set(kinds)) == 1 and kinds[0] in types
 
 
 def _kinds(value: tuple[Scalar, ...]) -> list[str]:
