@@ -122,7 +122,7 @@ class Sightings:
     def _operands(self) -> dict[_Key, list[_Answer]]:
         """Structure, operand and value -> where they were asked about."""
         found: dict[_Key, list[_Answer]] = {}
-        for row in self._rows():
+        for row in self._rows:
             places = {fault.operand for fault in row.faults if fault.severe}
             if len(places) == 1:
                 place = places.pop()
@@ -133,7 +133,7 @@ class Sightings:
     def _braces(self) -> dict[_Way, list[_Answer]]:
         """Ways -> where braces round a register were asked about."""
         found: dict[_Way, list[_Answer]] = {}
-        for row in self._rows():
+        for row in self._rows:
             if row.faults and all(fault.rule == "list" and not fault.severe for fault in row.faults):
                 found.setdefault(_way(row.instruction), []).append(row.answer)
         return {way: sorted(answers) for way, answers in found.items()}
@@ -142,15 +142,17 @@ class Sightings:
     def _lists(self) -> dict[_Member, list[_Answer]]:
         """Members of lists that the rules accept -> where they were asked about; of several, a refusal does not say which is meant."""
         found: dict[_Member, list[_Answer]] = {}
-        for row in self._rows():
+        for row in self._rows:
             values = enumerate(() if any(fault.severe for fault in row.faults) else row.values)
             members = [each for place, value in values for each in _members(row.instruction, row.form, place, value)]
             for index, member in members if row.answer.accepted or len(members) == 1 else []:
                 found.setdefault(member, []).append(row.answer._replace(place=index))
         return found
 
-    def _rows(self) -> Iterator[_Row]:
+    @functools.cached_property
+    def _rows(self) -> list[_Row]:
         """The sightings of instructions that the database has, each with every operand list of as many operands."""
+        found: list[_Row] = []
         for seen, first, last in self._seen:
             spelling, *texts = seen.asked.split(" ")
             instruction = self._catalog.meaning(spelling)
@@ -159,7 +161,8 @@ class Sightings:
                 faults = self._legality.of_form(form, values)
                 if instruction is not None and faults is not None:
                     answer = _Answer(self._targets[seen.target].number, seen.answer == "accepted", first, last)
-                    yield _Row(instruction, form, values, faults, answer)
+                    found.append(_Row(instruction, form, values, faults, answer))
+        return found
 
 
 def _kind(instruction: Instruction) -> _Kind:
