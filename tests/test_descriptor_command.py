@@ -75,7 +75,9 @@ def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
         (made(sbo=1040), [("stride_byte_offset", "phase")]),
         (made(sbo=16384), [("stride_byte_offset", "bytes")]),
         (made(sbo=2048), []),
-        (made(address=131072, sbo=131072), [("stride_byte_offset", "reach")]),
+        (made(address=131072, sbo=65536), []),
+        (made(address=131072, sbo=131072), [("stride_byte_offset", "reach"), ("stride_byte_offset", "bytes")]),
+        (made(lbo=131072, sbo=1024), []),  # no K-major operand uses it
         (made(lbo=2048, sbo=32768, swizzle="none"), [("leading_byte_offset", "bytes")]),
         (made(lbo=2048, sbo=128, swizzle="none"), []),
         (made(lbo=0, sbo=128, swizzle="none"), [("leading_byte_offset", "zero")]),
@@ -91,6 +93,15 @@ def test_strides_are_judged_where_they_are_used() -> None:
         assert rules(made(lbo=lbo), "K") == []
     assert rules(made(lbo=0, sbo=512, swizzle="64B"), "MN") == [("leading_byte_offset", "zero")]
     assert rules(made(lbo=0, sbo=512, swizzle="64B")) == []
+
+
+def test_bytes_where_units_are_meant() -> None:
+    """Also those of several groups: no matrix is so large that its strides would be meant."""
+    assert rules(made(lbo=131072, sbo=1024), "MN") == [("leading_byte_offset", "bytes")]  # 8192 bytes: 64 columns by 64
+    assert rules(made(lbo=65536, sbo=1024), "MN") == []
+    for rows in (64, 128):  # 16 bytes of each
+        assert rules(made(lbo=rows * 256, sbo=128, swizzle="none"), "K") == [("leading_byte_offset", "bytes")]
+        assert rules(made(lbo=rows * 16, sbo=128, swizzle="none"), "K") == []
 
 
 def test_fields_are_read_in_bytes_and_elements(catalog: Catalog) -> None:

@@ -8,7 +8,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +20,8 @@ from ptxmma.model import DescriptorField, ElementType, SharedMemory
 from ptxmma.operands import integer
 
 _DESCRIPTOR_BITS = 64
+#: Hardly any matrix in shared memory has more groups of 8 lines than this: twice the largest N has as many.
+_MOST_GROUPS = 64
 
 
 def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> int:
@@ -146,10 +148,11 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
     - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
     - ``zero``, ``overlap``: a stride that lets neighbouring groups of lines lie on each other.
     - ``phase``: a stride that is no multiple of the swizzle's pattern.
-    - ``bytes``: a stride that looks as if its bytes stood in the field, which counts units.
+    - ``bytes``: a stride that looks as if its bytes stood in the field, which counts units: that of one group of lines, or of several
+      where it would otherwise pass over more than 64 groups.
     - ``reach``: a stride that leads to addresses that no descriptor reaches.
 
-    Of the strides only those are judged that the smallest operand of any instruction with descriptors uses.
+    Of the strides only those are judged that the smallest operand of any instruction with descriptors uses; of ``bytes`` all that any uses.
 
     Args:
         descriptor: the 64 bits.
@@ -166,21 +169,27 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
     told = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, found.swizzle)
-        told.append({(one.field, one.rule): one for one in _of_strides(found, layout, used_strides(layout, database))})
+        judged = [
+            *_of_strides(found, layout, used_strides(layout, database)),
+            *_in_bytes(found, layout, used_strides(layout, database, by=any)),
+        ]
+        told.append({(one.field, one.rule): one for one in judged})
     shared = [one for key, one in told[0].items() if all(key in other for other in told[1:])]
     return [*_unused(descriptor, memory), *_of_pattern(found, memory, database), *shared]
 
 
-def used_strides(layout: Canonical, database: DatabaseLike = None) -> set[str]:
-    """Which of ``"lbo"`` and ``"sbo"`` the smallest operand uses that an instruction reads through a descriptor."""
+def used_strides(layout: Canonical, database: DatabaseLike = None, *, by: Callable[[Iterable[bool]], bool] = all) -> set[str]:
+    """Which of ``"lbo"`` and ``"sbo"`` operands use that an instruction reads through a descriptor: all of them, or any."""
     types = readable(layout.layout.majorness, database)
     sizes = set()
     for entry in catalog(database).database.spec.instructions:
         described = {kind.of for kind in entry.operand_kinds.values() if kind.kind == "descriptor"}
         for form in entry.forms if described and not entry.sparse else ():
             widths = {types[name].bits for name in form.qualifiers.get("atype", ()) if name in types}
-            sizes |= {(shape.m, shape.k, bits) for shape in form.shapes for bits in widths}
-    return set.intersection(*(layout.used(*size) for size in sizes)) if sizes else set(STRIDES)
+            sides = {(side, shape.k) for shape in form.shapes for side in (shape.m, *(span.last for span in shape.n))}
+            sizes |= {(side, depth, bits) for side, depth in sides for bits in widths}
+    used = [layout.used(*size) for size in sizes]
+    return {stride for stride in STRIDES if not used or by(stride in each for each in used)}
 
 
 def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
@@ -222,7 +231,6 @@ def _of_strides(found: Descriptor, layout: Canonical, used: set[str]) -> Iterato
     values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
     for stride, value in values.items():
         name, field = stride.upper(), field_of(layout.memory, STRIDES[stride])
-        unit = 1 << field.shift
         if value == 0:
             yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines lie at one address")
         elif value < group:
@@ -234,14 +242,24 @@ def _of_strides(found: Descriptor, layout: Canonical, used: set[str]) -> Iterato
                 f"{name} = {value} is no multiple of {layout.mode.pattern}, the bytes of a pattern: each group is swizzled in another phase"
             )
             yield Suspicion(field.name, "phase", text)
-        if value == group * unit and group not in values.values():
-            text = (
-                f"{name} holds {group}, which means {value} bytes, since the field counts units of {unit}: "
-                f"are {group} bytes meant? They are {group // unit} in the field"
-            )
-            yield Suspicion(field.name, "bytes", text)
         if found.start_address + value >= reach(layout.memory):
             text = (
                 f"{name} leads from {found.start_address} to {found.start_address + value}; descriptors reach below {reach(layout.memory)}"
             )
             yield Suspicion(field.name, "reach", text)
+
+
+def _in_bytes(found: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+    group = layout.lines * layout.mode.bytes
+    values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
+    for stride, value in values.items():
+        field = field_of(layout.memory, STRIDES[stride])
+        held, unit = value >> field.shift, 1 << field.shift
+        others = [other for name, other in values.items() if name != stride]
+        large = value > _MOST_GROUPS * max([group, *others])
+        if held and held % group == 0 and (large or (held == group and group not in values.values())):
+            text = (
+                f"{stride.upper()} holds {held}, which means {value} bytes, since the field counts units of {unit}: "
+                f"are {held} bytes meant? They are {held // unit} in the field"
+            )
+            yield Suspicion(field.name, "bytes", text)
