@@ -349,6 +349,17 @@ def test_a_revision_with_reports_of_another_version(repository: Path) -> None:
     assert "generated/include/ptxmma/variants/toy.def" in result.output
 
 
+def test_a_revision_of_another_version(repository: Path) -> None:
+    file = repository / "spec" / "targets.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("includes:", "contains:"), encoding="utf-8")
+    _git(repository, "add", ".")
+    _git(repository, "commit", "--quiet", "--message", "third")
+    result = _diff("HEAD", "HEAD~1")
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert "the spec of revision 'HEAD' is none that this version of ptxmma understands: HEAD:spec/targets.yaml:4:" in said
+
+
 def test_a_revision_without_a_spec(repository: Path) -> None:
     _git(repository, "rm", "-r", "--quiet", "spec")
     _git(repository, "commit", "--quiet", "--message", "third")

@@ -70,6 +70,11 @@ def test_defaults_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("spelling", "reason", "close"),
     [
+        (
+            "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
+            "N stands for any of its values; name one: 8, 16, 24, …, 256",
+            "m64n8k16.f32.f16.f16",
+        ),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "'.f16' where the closest has '.bf16'", "m16n8k16.row.col.f32.f16.f16.f32"),
         (
             "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32",

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ptxmma.evidence.summary import Evidence
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+#: A shape as lists print it that stand for every N.
+_EVERY_N = re.compile(r"(m\d+n)N(k\d+)")
+#: So many numbers are listed one by one.
+_FEW = 6
 
 _Stated = TypeVar("_Stated", Semantics, Statement)
 
@@ -286,10 +290,24 @@ class Catalog:
             likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
             close = self._closest([*likely, *rest], least=0.5)
             return UnknownInstruction(spelling, f"{_shortened(opcode)!r} is no matrix instruction", [ins.canonical for ins in close])
+        if found := self._of_every_n(spelling):
+            sizes = [instruction.shape[1] for instruction in found if instruction.shape]
+            return UnknownInstruction(
+                spelling, f"N stands for any of its values; name one: {_listed(sizes)}", [ins.canonical for ins in found[:3]]
+            )
         close = self._closest([opcode, *rest])
         known = {token for instruction in self.all() for token in instruction.canonical.split(".")}
         reason = _shortened("; ".join(dict.fromkeys(_differences([opcode, *rest], close[0], known))))
         return UnknownInstruction(spelling, reason, [ins.canonical for ins in close])
+
+    def _of_every_n(self, spelling: str) -> list[Instruction]:
+        """The instructions that a spelling with the letter N stands for, ``m64nNk16``; none for other spellings."""
+        shape = next((match for match in map(_EVERY_N.fullmatch, spelling.split(".")) if match), None)
+        if shape is None:
+            return []
+        sizes = sorted({found.shape[1] for found in self.all() if found.shape})
+        spelled = (spelling.replace(shape[0], f"{shape[1]}{size}{shape[2]}") for size in sizes)
+        return [found for found in map(self.meaning, spelled) if found is not None]
 
     def _closest(self, tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
         """The instructions that share most tokens; of equals, those with the longest runs of them, then the nearest shapes.
@@ -319,6 +337,12 @@ class Catalog:
             return -share, -matcher.ratio(), sum(abs(ours - theirs) for ours, theirs in sizes), instruction.canonical
 
         return [instruction for _, instruction in sorted((pair for pair in shares if pair[0] >= last), key=likeness)[:count]]
+
+
+def _listed(sizes: list[int]) -> str:
+    """Few numbers one by one, of many the first ones and the last."""
+    shown = sizes if len(sizes) <= _FEW else [*sizes[:3], "…", sizes[-1]]
+    return ", ".join(map(str, shown))
 
 
 def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> Iterator[str]:

@@ -26,20 +26,26 @@ def read(name: str) -> Found:
     """What ``name`` means: an existing directory or file, or else a git revision.
 
     Raises:
-        SpecError: a spec with mistakes, also one that an older version of ptxmma wrote and this one does not understand.
+        SpecError: a spec with mistakes.
         OSError: a file that cannot be read.
-        ValueError: a file that is no database, a name that is nothing of all this, or a revision without a spec.
+        ValueError: a file that is no database, a name that is nothing of all this, a revision without a spec, or with one that this
+            version of ptxmma does not understand.
     """
     path = Path(name)
     if path.is_file():
         return Found(catalog(path), spec=False)
     from ptxmma.generator import pipeline  # YAML and all that goes with it: two databases need none of it
+    from ptxmma.generator.problems import SpecError
 
     if path.is_dir():
         return Found(pipeline.read(path), spec=True)
     with tempfile.TemporaryDirectory(prefix="ptxmma-") as scratch:
         _extract(name, Path(scratch))
-        return Found(pipeline.read(Path(scratch) / _FOLDER), spec=True)
+        try:
+            return Found(pipeline.read(Path(scratch) / _FOLDER), spec=True)
+        except SpecError as error:
+            told = str(error).replace(f"{scratch}/", f"{name}:")
+            raise ValueError(f"the spec of revision {name!r} is none that this version of ptxmma understands:\n{told}") from None
 
 
 def _extract(revision: str, target: Path) -> None:
