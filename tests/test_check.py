@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -364,6 +365,11 @@ def run(*arguments: str, text: str = "") -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As a shell runs it, with both streams."""
+    return subprocess.run([sys.executable, "-m", "ptxmma", "check", *arguments], capture_output=True, text=True, check=False)
+
+
 def test_exit_codes(tmp_path: Path) -> None:
     bad = tmp_path / "bad.ptx"
     bad.write_text(module("mma.bad;"), encoding="utf-8")
@@ -375,6 +381,28 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run(str(tmp_path))[0] == 2
     assert run("--target", "sm_1")[0] == 2
     assert run("--format", "xml")[0] == 2
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("places", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_the_others_are_checked_where_files_cannot_be_read(tmp_path: Path, form: str, places: tuple[int, ...]) -> None:
+    bad, folder = tmp_path / "bad.ptx", tmp_path / "folder"
+    files = (bad, tmp_path / "none.ptx", folder)
+    bad.write_text(module("mma.bad;"), encoding="utf-8")
+    folder.mkdir()
+    alone = ask("--format", form, str(bad))
+    done = ask("--format", form, *(str(files[place]) for place in places))
+    assert (done.returncode, done.stdout) == (2, alone.stdout)
+    told = [f"{files[place]}: cannot be read: " for place in places if place]
+    assert [line[: len(start)] for line, start in zip(done.stderr.splitlines(), told, strict=True)] == told
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_without_a_file_that_can_be_read_there_is_a_document(tmp_path: Path, form: str) -> None:
+    done = ask("--format", form, str(tmp_path / "none.ptx"))
+    assert done.returncode == 2
+    answer = json.loads(done.stdout)
+    assert (answer["findings"] if form == "json" else answer["runs"][0]["results"]) == []
 
 
 def test_text_names_the_place(tmp_path: Path) -> None:

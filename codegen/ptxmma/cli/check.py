@@ -32,7 +32,8 @@ FORMATS = ("text", "json", "sarif", "github")
 def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: str, no_flow: bool, database: str | None) -> None:
     """Check the matrix instructions of PTX files, or of the standard input.
 
-    Exits with 1 where there is an error or a warning, and with 2 where something cannot be read.
+    Exits with 1 where there is an error or a warning, and with 2 where a file cannot be read; the others
+    are checked all the same.
 
     \b
     Example:
@@ -45,22 +46,24 @@ def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: s
         checker = Checker(database, target=target, ptx=ptx, follow=not no_flow)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    clean = _text(checker, files) if form == "text" else _whole(form, _parts(checker, files))
-    sys.exit(0 if clean else 1)
+    unread: list[str] = []
+    parts = _parts(checker, files or ("-",), unread)
+    clean = _text(parts) if form == "text" else _whole(form, parts)
+    sys.exit(2 if unread else 0 if clean else 1)
 
 
-def _parts(checker: Checker, files: Iterable[str]) -> Iterator[Findings]:
-    """What is found, function by function; exits where a file cannot be read."""
-    for file in files or ("-",):
+def _parts(checker: Checker, files: Iterable[str], unread: list[str]) -> Iterator[Findings]:
+    """What is found, function by function; files that cannot be read are told on the standard error and added to ``unread``."""
+    for file in files:
         try:
             yield from checker.parts_of_file(file)
         except (OSError, ValueError) as error:  # a name may have a NUL
             reason = error.strerror if isinstance(error, OSError) else error
             click.echo(f"{file}: cannot be read: {reason}", err=True)
-            sys.exit(2)
+            unread.append(file)
 
 
-def _text(checker: Checker, files: Iterable[str]) -> bool:
+def _text(parts: Iterable[Findings]) -> bool:
     """Print as it is found; whether there is neither an error nor a warning."""
     from ptxmma.check import formats
 
@@ -68,7 +71,7 @@ def _text(checker: Checker, files: Iterable[str]) -> bool:
     colour = terminal and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size().columns if terminal else _ENDLESS
     clean = True
-    for part in _parts(checker, files):
+    for part in parts:
         clean = clean and part.clean
         if part.findings:
             click.echo(formats.text(part, colour=colour, width=width), nl=False)
