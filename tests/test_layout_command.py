@@ -214,6 +214,28 @@ def test_the_table_by_lane_and_transposed() -> None:
     assert [row[1:] for row in turned[1:]] == [list(column) for column in zip(*(row[1:] for row in by_lane[1:]), strict=True)]
 
 
+@pytest.mark.parametrize(
+    ("spelling", "operand", "head"),
+    [
+        (_F16, "a", ["a0[15:0]", "a0[31:16]", "a1[15:0]"]),
+        (_F16, "d", ["d0[31:0]", "d1[31:0]", "d2[31:0]"]),
+        (_SPARSE, "metadata", ["e[3:0]", "e[7:4]", "e[11:8]"]),
+    ],
+)
+def test_bits_by_lane(spelling: str, operand: str, head: list[str]) -> None:
+    named = table(layout(spelling, operand, "--by-lane", "--bits", "--format", "csv"))
+    assert named[0][:4] == ["lane \\ bits", *head]
+    assert named[1:] == table(layout(spelling, operand, "--by-lane", "--format", "csv"))[1:]
+    places = {
+        f"lane {lane}, {bits}": cell.split(",")
+        for lane, *cells in named[1:]
+        for bits, cell in zip(named[0][1:], cells, strict=True)
+        if cell
+    }
+    rows = table(layout(spelling, operand, "--bits", "--format", "csv"))[1:]
+    assert places == {cell: [row, str(col)] for row, *cells in rows for col, cell in enumerate(cells)}
+
+
 def test_bits_and_other_formats() -> None:
     assert table(layout(_F16, "a", "--bits", "--format", "csv"))[10][4] == "lane 5, a1[31:16]"
     assert layout(_F16, "a", "--format", "markdown").splitlines()[2].startswith("| 0         | 0:r0 a0  | 0:r0 a1  |")
@@ -267,6 +289,7 @@ def test_a_large_matrix_has_a_cell_for_each_register() -> None:
     assert lines[-1] == "A cell is a register of 32 elements. --all shows each element."
     assert layout(_BITS, "a", "--by-lane").splitlines()[2].split()[:2] == ["0", "0,0-31"]
     assert "lane 1, a0 " in layout(_BITS, "a", "--bits")
+    assert layout(_BITS, "a", "--by-lane", "--bits").splitlines()[1].split()[2:5] == ["register", "a0", "a1"]
     assert len(layout(_BITS, "a", "--all").splitlines()[1].split()) == 256 + 3
 
 

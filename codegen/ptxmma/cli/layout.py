@@ -22,7 +22,7 @@ _Answer = dict[str, str | int]
 @click.option("--operand", metavar="NAME", help="a, b, c, d, metadata, scale-a or scale-b.")
 @click.option("--by-lane", is_flag=True, help="A row for each thread, with the rows and columns of the matrix that it holds.")
 @click.option("--transpose", is_flag=True, help="Rows as columns and columns as rows.")
-@click.option("--bits", is_flag=True, help="Name the bits: lane 5, a1[31:16] is the upper half of the second register of A.")
+@click.option("--bits", is_flag=True, help="Name the bits: a1[31:16] is the upper half of the second register of A.")
 @click.option("--all", "whole", is_flag=True, help="In a grid: all of a matrix whose N varies, and each element of a large one.")
 @click.option("--row", type=int, help="One element: its row, with --col.")
 @click.option("--col", type=int, help="Its column; of metadata the column in the packed A, of scale factors of A the block.")
@@ -216,7 +216,7 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
 def _grid(table: Arrangement, operand: str, short: bool, asked: dict[str, Any]) -> _Grid:
     """The table that is asked for."""
     extent = _extent(table, short and not asked["whole"])
-    grid = _by_lane(table, operand, extent) if asked["by_lane"] else _by_element(table, operand, extent, asked["bits"])
+    grid = (_by_lane if asked["by_lane"] else _by_element)(table, operand, extent, asked["bits"])
     return grid.transposed() if asked["transpose"] else grid
 
 
@@ -226,16 +226,21 @@ def _by_element(table: Arrangement, operand: str, extent: _Extent, bits: bool) -
 
     def text(place: Place) -> str:
         if merged:
-            return f"lane {place.lane}, {operand}{place.register}" if bits else f"{place.lane}:r{place.register}"
+            return f"lane {place.lane}, {_register(place, table, operand)}" if bits else f"{place.lane}:r{place.register}"
         return _bits(place, table, operand) if bits else f"{place.lane}:{_short(place, table, operand)}"
 
     cells = [[(text(place), place.lane) for place in line] for line in table.places(rows, cols)]
     return _Grid(" \\ ".join(table.axes), _edge(rows), _edge(cols), cells, extent.note)
 
 
-def _by_lane(table: Arrangement, operand: str, extent: _Extent) -> _Grid:
+def _by_lane(table: Arrangement, operand: str, extent: _Extent, bits: bool) -> _Grid:
     step = extent.down * extent.across
     elements = range(0, extent.elements, step)
+
+    def name(place: Place) -> str:
+        if step > 1:
+            return _register(place, table, operand) if bits else f"r{place.register}"
+        return _named_bits(place, table, operand) if bits else _short(place, table, operand)
 
     def text(at: tuple[int, int] | None) -> str:
         if at is None:
@@ -245,10 +250,9 @@ def _by_lane(table: Arrangement, operand: str, extent: _Extent) -> _Grid:
 
     held = table.held(range(table.threads), elements)
     cells = [[(text(at), lane if at else None) for at in line] for lane, line in enumerate(held)]
-    names = [f"r{first // step}" if step > 1 else _short(table.place(0, first), table, operand) for first in elements]
-    return _Grid(
-        f"lane \\ {'register' if step > 1 else 'element'}", [str(lane) for lane in range(table.threads)], names, cells, extent.note
-    )
+    names = [name(table.place(0, first)) for first in elements]
+    what = "register" if step > 1 else "bits" if bits else "element"
+    return _Grid(f"lane \\ {what}", [str(lane) for lane in range(table.threads)], names, cells, extent.note)
 
 
 def _edge(span: range) -> list[str]:
@@ -265,9 +269,18 @@ def _short(place: Place, table: Arrangement, operand: str) -> str:
 
 
 def _bits(place: Place, table: Arrangement, operand: str) -> str:
-    """``"lane 3, a1[15:0]"``; an operand of one register has no number."""
-    register = f"{operand}{place.register}" if table.layout.kind == "fragment" else table.operand.name
-    return f"lane {place.lane}, {register}[{place.bits}]"
+    """``"lane 3, a1[15:0]"``."""
+    return f"lane {place.lane}, {_named_bits(place, table, operand)}"
+
+
+def _named_bits(place: Place, table: Arrangement, operand: str) -> str:
+    """``"a1[15:0]"``."""
+    return f"{_register(place, table, operand)}[{place.bits}]"
+
+
+def _register(place: Place, table: Arrangement, operand: str) -> str:
+    """``"a1"``; an operand of one register has no number."""
+    return f"{operand}{place.register}" if table.layout.kind == "fragment" else table.operand.name
 
 
 def _size(table: Arrangement) -> str:
