@@ -152,17 +152,22 @@ class Sightings:
     @functools.cached_property
     def _rows(self) -> list[_Row]:
         """The sightings of instructions that the database has, each with every operand list of as many operands."""
-        found: list[_Row] = []
-        for seen, first, last in self._seen:
-            spelling, *texts = seen.asked.split(" ")
-            instruction = self._catalog.meaning(spelling)
-            values = tuple(map(value_of, texts))
-            for form in ptx.operand_lists(instruction) if instruction is not None else ():
-                faults = self._legality.of_form(form, values)
-                if instruction is not None and faults is not None:
-                    answer = _Answer(self._targets[seen.target].number, seen.answer == "accepted", first, last)
-                    found.append(_Row(instruction, form, values, faults, answer))
-        return found
+        judged = functools.cache(self._judged)  # most were asked on several targets
+        return [
+            _Row(*each, _Answer(self._targets[seen.target].number, seen.answer == "accepted", first, last))
+            for seen, first, last in self._seen
+            for each in judged(seen.asked)
+        ]
+
+    def _judged(self, asked: str) -> list[tuple[Instruction, OperandForm, tuple[Value, ...], list[Fault]]]:
+        """What the rules say of an instruction with operands, once for every operand list of as many; nothing of one that is unknown."""
+        spelling, *texts = asked.split(" ")
+        instruction = self._catalog.meaning(spelling)
+        if instruction is None:
+            return []
+        values = tuple(map(value_of, texts))
+        judged = ((form, self._legality.of_form(form, values)) for form in ptx.operand_lists(instruction))
+        return [(instruction, form, values, faults) for form, faults in judged if faults is not None]
 
 
 def _kind(instruction: Instruction) -> _Kind:
