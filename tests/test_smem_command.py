@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import ptxmma
 from ptxmma import canonical
-from ptxmma.accesses import access_patterns
+from ptxmma.accesses import Access, access_patterns, different
 from ptxmma.accesses import wavefronts as cost_of
+from ptxmma.canonical import memory_of
 from ptxmma.cli import main
 from ptxmma.shared_memory import SharedLayout, bank_conflicts
 
@@ -148,6 +149,21 @@ def test_costs_are_those_of_the_banks(swizzle: str, name: str, majorness: str, x
     assert [one.wavefronts for one in found[:3]] == [loads, column, lines]
     assert [one.lanes for one in found[:3]] == [min(32, outer), min(32, outer), 32]
     assert all(one.wavefronts >= one.least >= 1 for one in found)
+
+
+_ACCESSES = st.lists(st.lists(st.one_of(st.none(), st.integers(0, 1023)), min_size=1, max_size=32), min_size=1, max_size=6)
+
+
+@given(accesses=_ACCESSES, shifts=st.lists(st.integers(0, 7), min_size=6, max_size=6), width=st.sampled_from([1, 2, 4, 8, 16]))
+def test_accesses_that_lie_alike_are_counted_once_and_none_is_lost(accesses: list[list[int | None]], shifts: list[int], width: int) -> None:
+    banks = memory_of(None).banks
+    moved: list[Access] = [
+        [None if address is None else address + shift * banks.count * banks.bytes for address in access]
+        for access, shift in zip(accesses, shifts, strict=False)
+    ]
+    kept = different([*accesses, *moved], banks)
+    assert kept == different(accesses, banks), "shifted by whole lines of the banks they lie alike"
+    assert {cost_of(access, width, banks) for access in kept} == {cost_of(access, width, banks) for access in accesses}
 
 
 @pytest.mark.parametrize("swizzle", ["none", "128B"])

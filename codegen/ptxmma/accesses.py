@@ -78,10 +78,21 @@ def access_patterns(layout: Geometry, *, database: DatabaseLike = None) -> list[
 
 
 def _worst(name: str, accesses: Sequence[Access], width: int, banks: Banks) -> AccessPattern:
-    costs = [wavefronts(access, width, banks) for access in accesses]
+    kept = different(accesses, banks)
+    costs = [wavefronts(access, width, banks) for access in kept]
     worst = max(costs)
-    lanes = sum(address is not None for address in accesses[costs.index(worst)])
+    lanes = sum(address is not None for address in kept[costs.index(worst)])
     return AccessPattern(name, width, lanes, len(accesses), worst, -(-lanes * width // (banks.count * banks.bytes)))
+
+
+def different(accesses: Iterable[Access], banks: Banks) -> list[Access]:
+    """Of accesses that lie alike in the banks, so that they cost the same, the first."""
+    row = banks.count * banks.bytes
+    found: dict[Access, Access] = {}
+    for access in accesses:
+        base = next((address for address in access if address is not None), 0) // row * row
+        found.setdefault(tuple([None if address is None else address - base for address in access]), access)
+    return list(found.values())
 
 
 def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: DatabaseLike) -> list[AccessPattern]:
@@ -92,12 +103,13 @@ def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: Dat
         return []
     each = max(_REGISTER_BITS // bits, 1) if by_row else 1
     width = max(each * bits // 8, 1)
+    per_unit = layout.per_unit
 
     def address(x: int, k: int) -> int | None:
         if x >= layout.x or k >= layout.k:
             return None
         line, along = (x, k) if by_row else (k, x)
-        place, element = divmod(along, layout.per_unit)
+        place, element = divmod(along, per_unit)
         return units[line][place] + element * bits // 8 // width * width
 
     held = list(_held(fragment, each))
