@@ -29,10 +29,15 @@ def sessions(page: str) -> Iterator[tuple[str, str]]:
             yield "\n".join(command), "\n".join(lines[len(command) :]).strip("\n")
 
 
-def printed(command: str, folder: Path, **environment: str) -> str:
-    """What a command says in a folder, with ``ptxmma`` on its path."""
+def surroundings(folder: Path) -> dict[str, str]:
+    """The environment of a command: ``ptxmma`` is on its path and imports what the tests import; a folder is its home."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment |= {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    return {"PATH": path, "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+
+
+def printed(command: str, folder: Path, **environment: str) -> str:
+    """What a command says in a folder."""
+    environment |= surroundings(folder)
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )

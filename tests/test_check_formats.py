@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-import os
 import re
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from hypothesis import strategies as st
 import ptxmma
 from ptxmma.check import Finding, Findings, check, formats, sources
 from ptxmma.check.rules import RULES
-from shown_sessions import sessions
+from shown_sessions import sessions, surroundings
 
 _BAD = ".version 8.0\n.target sm_90a\n.entry kernel() {\n\twgmma.fence.sync.unaligned;\n}\n"
 
@@ -223,11 +221,15 @@ def shown_files(page: str, tmp_path: Path) -> dict[str, Path]:
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a shell says to a command, with ``ptxmma`` on its path."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    """What a shell says to a command."""
     return subprocess.run(
-        ["bash", "-e", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        ["bash", "-e", "-c", command],
+        cwd=folder,
+        env=surroundings(folder),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
 
 

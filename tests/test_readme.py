@@ -43,6 +43,15 @@ def test_the_refusal_reads_as_shown(root: Path) -> None:
     assert f"ptxmma.instructions.UnknownInstruction: {caught.value}" in text
 
 
+def test_commands_import_what_the_tests_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "there.py").write_text("print('found')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    assert printed("python -m there", tmp_path) == "found"
+    monkeypatch.delenv("PYTHONPATH")
+    assert "No module named there" in printed("python -m there", tmp_path)
+
+
 def test_the_commands_print_what_is_shown(root: Path, tmp_path: Path) -> None:
     found = list(sessions((root / "README.md").read_text(encoding="utf-8")))
     assert [command.split()[1] for command, _ in found] == ["list", "layout", "smem"]
