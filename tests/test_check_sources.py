@@ -79,6 +79,14 @@ def test_registers_are_counted(held: Sources) -> None:
     assert [(rule, text[:4]) for rule, text in found] == [("register-count", "{%8}")]
 
 
+@pytest.mark.parametrize("number", [9, 10, 13, 99])
+def test_a_number_that_no_operand_has(held: Sources, number: int) -> None:
+    """An operand that is read and written counts once: nvcc says that %10 is requested of 10."""
+    text = asm(f"{_MMA} {_D}, {_A}, {{%8,%{number}}}, {_D};")
+    assert held.rules(text) == (1, [("undeclared", f'%{number}}}, {_D};"')] if number > 9 else [])
+    assert held.rules(text.replace(_IN, "OPERANDS")) == (1, [])
+
+
 def test_named_operands(held: Sources) -> None:
     text = asm(f"{_MMA} {_D}, {_A}, {{%8, %[last]}}, {_D};", into=_IN.replace('"r"(a[5])', '[last] "r"(a[5])'))
     assert held.rules(text) == (1, [])

@@ -149,13 +149,21 @@ def _character(number: int) -> str:
 # --- what the checker sees -----------------------------------------------------------------------------------------------------
 
 _NAMES = re.compile(rb"[A-Za-z_$%][\w$%]*(?:\.[xyzwrgba]\b)?")
+_NUMBERED = re.compile(rb"%\d+")
 
 
 class _Snippet(Function):
     """A string of PTX: what it does not declare is unknown."""
 
     def __init__(
-        self, source: _Source, text: _Text, opcodes: Opcodes, types: Mapping[str, str], wanted: Callable[[Statement], bool]
+        self,
+        source: _Source,
+        text: _Text,
+        opcodes: Opcodes,
+        types: Mapping[str, str],
+        wanted: Callable[[Statement], bool],
+        *,
+        numbered: bool = False,
     ) -> None:
         raw = text.chars.encode("utf-8", "replace")
         cleaner = Cleaner()
@@ -165,6 +173,8 @@ class _Snippet(Function):
         self._source, self._places, self._wanted = source, _of_bytes(text), wanted
         given = dict.fromkeys(_NAMES.findall(self.text), ANYTHING)
         given.pop(b"_", None)
+        if numbered:  # every number that stands for an operand is known: compilers refuse others
+            given = {name: kind for name, kind in given.items() if not _NUMBERED.fullmatch(name)}
         self.registers = Scopes(self.text, given=given | {name.encode(): kind for name, kind in types.items()})
 
     def statements(self) -> Iterator[Statement]:
@@ -275,7 +285,7 @@ class _Reader:
         made = maker.made()
         if len(made.chars) <= _LONGEST and self._opcodes.places(made.chars.encode("utf-8", "replace")):
             types = self._operands(tokens) if tokens.text == ":" else {}
-            yield _Snippet(self._source, _with_names(made), self._opcodes, types, _any)
+            yield _Snippet(self._source, _with_names(made), self._opcodes, types, _any, numbered=bool(types))
 
     def _operands(self, tokens: _Tokens) -> dict[str, str]:
         """The types of the placeholders of an ``asm`` statement, as far as they can be seen."""
