@@ -331,6 +331,16 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     assert check(".version 9.4\n.target sm_90a\n" + "".join(f"{text};\n" for text in sorted(others))).findings == ()
 
 
+def test_of_another_number_of_operands_the_list_is_told_whose_lists_stand_there() -> None:
+    lists = "d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b"
+    first = found(f"{WGMMA} {D}, %rd1, %rd2, %p0, 1, 1, 0;").findings[0]
+    assert first.message == f"7 operands, 1 too few, where it takes {lists}, imm-trans-a, imm-trans-b"
+    assert first.rule == "operand-count"
+    first = found(f"{WGMMA} {D}, {A}, %rd2, %p0, 1, 1, 0, 0;").findings[0]
+    assert first.message == "8 operands, 1 too many, where it takes d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b"
+    assert told(f"{WGMMA} {D}, {B}, %rd2, %p0, 1, 1, 0;") == [("error", "register-count")]
+
+
 def test_undocumented_form() -> None:
     fp8 = "mma.sync.aligned.m16n8k16.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32"
     assert told(f"{fp8} {D}, {{%r0,%r1}}, {{%r2}}, {C};", target="sm_120a") == [("warning", "undocumented")]

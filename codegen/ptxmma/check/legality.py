@@ -111,9 +111,13 @@ class Legality:
             if faults is not None
         ]
         if not found:
+            if other := _miscounted(forms, values):
+                return (other,)
             lists = " or ".join(form.syntax or "no operands" for form in forms)
             return (Fault("operand-count", f"{_count(len(values), 'operand')} where it takes {lists}"),)
         best: list[Fault] = min(found, key=_weight)
+        if any(fault.severe for fault in best) and (other := _miscounted(forms, values)):
+            return (other,)
         return tuple(best)
 
     def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
@@ -382,6 +386,20 @@ def _types(operand: Operand) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Fault | None:
+    """What to say where lists and single operands stand as in no form of their number, but as in one that has more or fewer."""
+    fitting = []
+    for form in forms:
+        lists = [name.startswith("{") or bool(form.operand(name).elements) for name in ptx.items(form.syntax)]
+        if all(value == ANYTHING or isinstance(value, tuple) == listed for value, listed in zip(values, lists, strict=False)):
+            fitting.append((abs(len(lists) - len(values)), len(lists) < len(values), form.syntax))
+    number, many, syntax = min(fitting, default=(0, False, ""))
+    if not number:
+        return None
+    text = f"{_count(len(values), 'operand')}, {number} too {'many' if many else 'few'}, where it takes {syntax or 'none'}"
+    return Fault("operand-count", text)
 
 
 def _weight(faults: list[Fault]) -> tuple[int, int]:
