@@ -176,6 +176,13 @@ def test_target_and_version_are_those_of_the_module() -> None:
     assert [each.rule for each in check(two, "sm_90a", "7.8", follow=False)] == ["version", "version"]
 
 
+@pytest.mark.parametrize("version", ["9.9", "5.9", "8.9"])
+def test_a_module_of_an_unknown_version(version: str) -> None:
+    assert told(SOUND, version=version, target="sm_80") == [("error", "version")]
+    message = found(SOUND, version="9.9").findings[0].message
+    assert message.startswith("9.9 is no PTX ISA version of which the database knows; known: 6.0, ")
+
+
 @pytest.mark.parametrize(("target", "version"), [("sm_1", None), (None, "1.0")])
 def test_unknown_target_or_version(target: str | None, version: str | None) -> None:
     with pytest.raises(ValueError, match="unknown"):
@@ -827,6 +834,16 @@ def test_ptxas_says_the_same(ptxas: assemblers.Assembler, lines: object, target:
     assert callable(lines)
     found = disagreements(ptxas, lines(), target, tmp_path)
     assert not found, "\n".join(found[:20]) + f"\n{len(found)} in all"
+
+
+def test_ptxas_knows_the_same_versions(ptxas: assemblers.Assembler, tmp_path: Path) -> None:
+    path = tmp_path / "module.ptx"
+    for version in ("6.9", "7.0", "7.9", "8.0", "8.8", "8.9", "9.5", "9.9"):
+        text = f".version {version}\n.target sm_80\n.address_size 64\n.entry k() {{ .reg .f32 %f<8>; .reg .b32 %r<8>; {SOUND} }}\n"
+        path.write_text(text, encoding="utf-8")
+        command = [ptxas.path, "--gpu-name", "sm_80", "--output-file", str(tmp_path / "out"), str(path)]
+        done = subprocess.run(command, check=False, capture_output=True)
+        assert (done.returncode == 0) == check(text).clean == (version in ("7.0", "8.0", "8.8", "9.5")), version
 
 
 def test_every_instruction_of_the_database_is_sound(catalog: Catalog) -> None:

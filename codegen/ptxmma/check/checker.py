@@ -61,6 +61,7 @@ class Checker:
         held = catalog(database)
         self._spec = spec = held.database.spec
         _known("target", target, (entry.name for entry in spec.targets))
+        self._versions = {entry.version for entry in spec.isa_versions}
         _known("PTX ISA version", ptx, (entry.version for entry in spec.isa_versions))
         self._target, self._ptx = target, ptx
         self._opcodes = Opcodes(spec)
@@ -150,7 +151,7 @@ class Checker:
         if not exact:
             text = f"it has a modifier that the manual does not have there; assemblers ignore it: {instruction.canonical}"
             yield _Remark(whole, "warning", "undocumented", text)
-        supported = accepted(instruction, target, version)
+        supported = accepted(instruction, target, version) and (not version or version in self._versions)
         if not supported:
             yield _of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
         if statement.broken is not None:

@@ -49,7 +49,7 @@ class Diagnoses:
         return self._known[key]
 
     def unsupported(self, instruction: Instruction, target: str, version: str) -> Diagnosis:
-        """Of an instruction that a target, or a version, does not have."""
+        """Of an instruction that a target, or a version, does not have, or of which the version is none."""
         key = (instruction.canonical, target, version)
         if key not in self._known:
             if len(self._known) >= _MOST:
@@ -74,15 +74,18 @@ class Diagnoses:
 
     def _refused(self, instruction: Instruction, target: str, version: str) -> Diagnosis:
         accepts = instruction.accepted_by()
+        if accepted(instruction, target, version):
+            versions = ", ".join(entry.version for entry in self._catalog.database.spec.isa_versions)
+            return Diagnosis("version", f"{version} is no PTX ISA version of which the database knows; known: {versions}")
         if target in accepts:
             return Diagnosis(
-                "version", f"needs PTX ISA {accepts[target]} on {target}; the module says {version}{self._stated(instruction)}"
+                "version", f"needs PTX ISA {accepts[target]} on {target}, and is checked for {version}{self._stated(instruction)}"
             )
         known = {entry.name for entry in self._catalog.database.spec.targets}
         first = min(accepts, key=lambda name: version_key(accepts[name])) if accepts else ""
         where = f"{target} does not have it" if target in known else f"{target} is no target of which the database knows that it has it"
         if not target:
-            return Diagnosis("version", f"needs PTX ISA {accepts[first]}; the module says {version}{self._stated(instruction)}")
+            return Diagnosis("version", f"needs PTX ISA {accepts[first]}, and is checked for {version}{self._stated(instruction)}")
         close = self._legal(instruction.canonical, target, version)
         text = f"{where}; targets that do: {self._named(accepts)}{self._stated(instruction)}"
         return Diagnosis("target", text + (f"; the closest here is {close}" if close else ""))
