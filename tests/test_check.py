@@ -38,11 +38,12 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 #: One register file for everything that is asked here.
 DECLARED = """.reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<9>; .reg .f64 %fd<9>; .reg .pred %p<9>; .reg .b16 %rs<9>; .reg .u32 %u<9>;
 .reg .s32 %s<9>; .reg .f16x2 %h<9>; .reg .u64 %ud<9>; .reg .s64 %sd<9>; .reg .u16 %us<9>;
-.reg .v4 .b32 %v; .reg .v2 .b32 %v2; .reg .v4 .f32 %vf; .reg .f16 %hh<9>; .reg .b8 %b8; .reg .b128 %q<4>;"""
+.reg .v4 .b32 %v; .reg .v2 .b32 %v2; .reg .v4 .f32 %vf; .reg .f16 %hh<9>; .reg .b8 %b8; .reg .b128 %q<4>;
+.shared .align 8 .b32 vb; .local .f32 vf, vg; .param .u64 vd; .shared .b8 va[4]; .global .u32 vu = 3;"""
 
 
 def module(body: str, *, version: str = "9.5", target: str = "sm_90a") -> str:
-    head = f".version {version}\n.target {target}\n.address_size 64\n.func checked() {{\n{DECLARED}\n"
+    head = f".version {version}\n.target {target}\n.address_size 64\n.global .v4 .f32 vv;\n.func checked() {{\n{DECLARED}\n"
     return f"{head}{body}\nret;\n}}\n.visible .entry k() {{ ret; }}\n"
 
 
@@ -353,11 +354,31 @@ def test_undocumented_form() -> None:
     assert told(f"{fp8} {D}, {{%r0,%r1}}, {{%r2}}, {C};", target="sm_120a") == [("warning", "undocumented")]
 
 
+def test_variables_and_special_registers_are_members_of_lists() -> None:
+    head = ".version 8.5 .target sm_90a .global .attribute(.managed) .b32 gg; .const .align 8 .b32 c1, c2[4], c3 = 1;"
+    parameters = ".param .u64 .ptr .global .align 8 p, .param .b32 pp, .param .align 4 .b8 bytes[16], .param .f32 pf"
+    text = f"{head} .entry k({parameters}) {{ {DECLARED} ld.param.u64 %rd0, [p]; {SOUND} }}"
+    for name in ("gg", "c1", "c3", "pp", "pf", "%laneid", "%tid.x"):
+        assert not check(text.replace("%r0,", f"{name},")).findings
+    for name in ("c2", "bytes", "nosuch", "%tid"):
+        assert [each.rule for each in check(text.replace("%r0,", f"{name},"))] == ["undeclared"]
+    assert [each.rule for each in check(text.replace("%r0,", "p,"))] == ["register-type"]
+    message = check(text.replace(SOUND, SPARSE.replace(" %r0, 0;", " pp, 0;"))).findings[0].message
+    assert message == "e is a .b32 or .u32 or .s32 or .f32 or .f16x2 register, not a special register or a variable"
+
+
 @pytest.mark.parametrize(
     "text", ["mma.sync", f"{MMA} {{%f0,%f1", SOUND[:-1], f"{MMA} {D} {A};", f"{MMA} {D},,{A};", SOUND.replace(";", ",;"), f"{MMA} {D}}};"]
 )
 def test_broken_operands(text: str) -> None:
     assert "error" in {severity for severity, _ in told(text)}
+
+
+@pytest.mark.parametrize("predicates", ["@%p0 @%p1", "@!%p0\n@ ! %p1", "@%p0 @%p1 @%p0"])
+def test_an_instruction_has_one_predicate(predicates: str) -> None:
+    first = found(f"{predicates} {SOUND}").findings[0]
+    assert (first.rule, first.message) == ("syntax", "an instruction has one predicate")
+    assert first.source[first.caret :].startswith(predicates.split("\n")[0])
 
 
 def test_every_rule_is_described() -> None:
@@ -653,6 +674,19 @@ _ITEMS += [
     "-%r0",
     "1u",
     "%v2.z",
+    "%laneid",
+    "%tid.y",
+    "%tid",
+    "%clock64",
+    "%is_explicit_cluster",
+    "%laneid.x",
+    "vb",
+    "vg",
+    "vu",
+    "vd",
+    "va",
+    "vv",
+    "vv.x",
 ]
 _IMMEDIATES = [
     "0",
@@ -705,7 +739,7 @@ def _dense() -> Iterator[str]:
         yield SOUND.replace("%f7", item, 1)
         for other in (
             ()
-            if item.startswith("%v") or item == "0d0000000000000000"
+            if item.startswith(("%v", "%tid.")) or item == "0d0000000000000000"
             else ("%r1", "%u1", "%s1", "%f1", "%h1", "%rd1", "1", "0f00000000", "_")
         ):
             yield SOUND.replace(B, f"{{{item},{other}}}")
@@ -733,8 +767,37 @@ def _dense() -> Iterator[str]:
         yield SOUND.replace(D, D.replace("%f", kind))
     yield SOUND.replace(f", {C}", "")
     yield SOUND.replace(";", f", {C};")
-    for predicate in ("@%p0", "@!%p0", "@%r0", "@%p9", "@nosuch"):
+    for predicate in (
+        "@%p0 @%p1",
+        "@!%p0\t@ !%p1 @%p2",
+        "@%p0",
+        "@!%p0",
+        "@%r0",
+        "@%p9",
+        "@nosuch",
+        "@%is_explicit_cluster",
+        "@!%is_explicit_cluster",
+        "@%laneid",
+        "@vb",
+    ):
         yield f"{predicate} {SOUND}"
+
+
+def _special() -> Iterator[str]:
+    """Every special register, and what looks like one, in a list of untyped registers, of integers and of 64 bits."""
+    vectors = [f"{name}.{field}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid") for field in "xyzw"]
+    vectors += ["cluster_ctaid.x", "cluster_nctaid.y", "tid.r", "ctaid.a"]
+    plain = ["laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"]
+    plain += ["clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi", "current_graph_exec"]
+    plain += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
+    numbered = [f"{name}{number}" for name in ("envreg", "reserved_smem_offset_") for number in range(34)]
+    numbered += [f"pm{number}{size}" for number in range(9) for size in ("", "_64")]
+    named = [f"lanemask_{name}" for name in ("eq", "le", "lt", "ge", "gt", "ne")]
+    named += [f"reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "size")]
+    for name in (*vectors, *plain, *numbered, *named, "tid", "envreg01", "laneid.x", "warp", "LANEID"):
+        yield SOUND.replace("%r4", f"%{name}")
+        yield SOUND.replace(B, f"{{%{name},%u1}}")
+        yield f"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%fd0,%fd1}}, {{%fd0}}, {{%fd1}}, {{%{name},%fd0}};"
 
 
 def _plain() -> Iterator[str]:
@@ -812,7 +875,7 @@ def _wgmma() -> Iterator[str]:
 def _scaled() -> Iterator[str]:
     opcode = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
     for item in [*_ITEMS, *_IMMEDIATES]:
-        if item not in ("%hh0", "%v.x", "%v2.z"):
+        if item not in ("%hh0", "%v.x", "%v2.z", "%tid.y"):
             yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{{item},0}}, %r1, {{0,0}};"
             yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{0,{item}}}, %r1, {{0,0}};"
             yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{0,0}}, %r1, {{0,{item}}};"
@@ -828,7 +891,15 @@ def _scaled() -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("lines", "target"),
-    [(_dense, "sm_90a"), (_spellings, "sm_90a"), (_sparse, "sm_90a"), (_wgmma, "sm_90a"), (_scaled, "sm_120a"), (_plain, "sm_120a")],
+    [
+        (_dense, "sm_90a"),
+        (_special, "sm_90a"),
+        (_spellings, "sm_90a"),
+        (_sparse, "sm_90a"),
+        (_wgmma, "sm_90a"),
+        (_scaled, "sm_120a"),
+        (_plain, "sm_120a"),
+    ],
 )
 def test_ptxas_says_the_same(ptxas: assemblers.Assembler, lines: object, target: str, tmp_path: Path) -> None:
     assert callable(lines)

@@ -15,7 +15,8 @@ from ptxmma.check.diagnosis import Diagnoses, Diagnosis
 from ptxmma.check.findings import Finding, Findings, Severity
 from ptxmma.check.legality import Fault, Legality, accepted
 from ptxmma.check.reader import Function, Opcodes, Statement, Token, functions
-from ptxmma.check.values import Value
+from ptxmma.check.scopes import Scopes
+from ptxmma.check.values import ANYTHING, PREDICATE, Value
 from ptxmma.instructions import DatabaseLike, catalog
 
 #: Bytes that are read at a time.
@@ -134,7 +135,7 @@ class Checker:
         registers = function.registers.at(statement.start)
         values = operands.values(statement.operands, registers)
         if statement.predicate is not None:
-            yield from _predicate(statement.predicate, registers.known[statement.predicate.text.lstrip(b"@! \t\r\n")])
+            yield from _predicate(statement.predicate, registers)
         key = (statement.opcode, values, target, version)
         if key in self._sound and statement.broken is None:
             return
@@ -226,10 +227,15 @@ def _spelling(opcode: bytes) -> str:
     return b"".join(opcode.split()).decode(errors="replace")
 
 
-def _predicate(token: Token, kind: str) -> Iterator[_Remark]:
-    if kind not in ("pred", "anything"):
+def _predicate(token: Token, registers: Scopes) -> Iterator[_Remark]:
+    if token.text.count(b"@") > 1:
+        yield _Remark(token, "error", "syntax", "an instruction has one predicate")
+        return
+    name = token.text.lstrip(b"@! \t\r\n")
+    kind = registers.known[name] or registers.unregistered(name)
+    if kind not in (PREDICATE, ANYTHING):
         what = f"a .{kind} register" if kind else "not declared here"
-        yield _Remark(token, "error", "predicate", f"a predicate is expected; {token.text.decode().lstrip('@! ')} is {what}")
+        yield _Remark(token, "error", "predicate", f"a predicate is expected; {name.decode()} is {what}")
 
 
 def _of_opcode(opcode: Token, diagnosis: Diagnosis) -> _Remark:

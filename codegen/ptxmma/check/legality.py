@@ -32,6 +32,7 @@ from ptxmma.check.values import (
     PREDICATE,
     SINK,
     UNDECLARED,
+    UNREGISTERED,
     Scalar,
     Value,
     class_of,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 #: The type of a metadata register that is refused where an assembler puts other instructions in the place of one.
 _REWRITTEN = "f32"
 _CONSTANTS = (FLOAT, DOUBLE)
-_OTHERS = frozenset({FLOAT, DOUBLE, UNDECLARED, SINK, NEGATED, ADDRESS, BROKEN})
+_OTHERS = frozenset({FLOAT, DOUBLE, UNDECLARED, SINK, NEGATED, ADDRESS, BROKEN, UNREGISTERED})
 
 _BITS = re.compile(r"[a-z]+(\d+)(?:x(\d))?")
 #: Bits of the registers in most lists, and of an f32 constant.
@@ -376,7 +377,7 @@ def _told(value: Value) -> str:
     if value in _CONSTANTS:
         return f"an {value[-3:]} constant"
     if value in _OTHERS:
-        return {SINK: "_", NEGATED: "a negated predicate", ADDRESS: "an address"}[value]
+        return {SINK: "_", NEGATED: "a negated predicate", ADDRESS: "an address", UNREGISTERED: "a special register or a variable"}[value]
     return f".{value}"
 
 

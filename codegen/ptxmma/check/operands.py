@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from ptxmma.check import constants
 from ptxmma.check.reader import Token
 from ptxmma.check.scopes import Scopes
-from ptxmma.check.values import ADDRESS, ANYTHING, BROKEN, DOUBLE, FLOAT, NEGATED, SINK, UNDECLARED, Scalar, Value
+from ptxmma.check.values import ADDRESS, ANYTHING, BROKEN, DOUBLE, FLOAT, NEGATED, SINK, UNDECLARED, UNREGISTERED, Scalar, Value
 
 _NAME = re.compile(rb"[A-Za-z_$%][\w$%]*(?:\.\w+)?")
 _NEGATED = re.compile(rb"!\s*([A-Za-z_$%][\w$%]*)")
@@ -18,8 +17,7 @@ _CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE}
 
 def values(operands: tuple[bytes, ...], registers: Scopes) -> tuple[Value, ...]:
     """The value of each operand of a statement, at the place to which ``registers`` went."""
-    known = registers.known
-    return tuple([_list(text, known) if text.startswith(b"{") else _single(text, known) for text in operands])
+    return tuple([_list(text, registers) if text.startswith(b"{") else _single(text, registers) for text in operands])
 
 
 def elements(operand: Token) -> list[Token]:
@@ -34,23 +32,33 @@ def elements(operand: Token) -> list[Token]:
     return found
 
 
-def _list(text: bytes, known: Mapping[bytes, str]) -> Value:
+def _list(text: bytes, registers: Scopes) -> Value:
+    known = registers.known
     parts = text[1:-1].replace(b", ", b",").split(b",")
     kinds = tuple(map(known.__getitem__, parts))
     if "" in kinds:  # other blanks, constants
-        return tuple([known[part] or _other(part, known) for part in map(bytes.strip, parts)])
+        return tuple([known[part] or _member(part, registers) for part in map(bytes.strip, parts)])
     return kinds
 
 
-def _single(text: bytes, known: Mapping[bytes, str]) -> Value:
-    kind = known[text]
+def _single(text: bytes, registers: Scopes) -> Value:
+    kind = registers.known[text]
     if kind.startswith("v") and (vector := _VECTOR.fullmatch(kind)):
         return (vector[2],) * int(vector[1])
-    return kind or _other(text, known)
+    if kind:
+        return kind
+    other = _other(text, registers)
+    return UNREGISTERED if other == UNDECLARED and registers.unregistered(text) else other
 
 
-def _other(text: bytes, known: Mapping[bytes, str]) -> Scalar:
-    """The value of what names no register."""
+def _member(text: bytes, registers: Scopes) -> Scalar:
+    """The value of a list's member that is no register."""
+    other = _other(text, registers)
+    return (other == UNDECLARED and registers.unregistered(text)) or other
+
+
+def _other(text: bytes, registers: Scopes) -> Scalar:
+    """The value of what no register is named."""
     number = constants.integer(text) if text else None
     if number is not None:
         return number
@@ -61,6 +69,6 @@ def _other(text: bytes, known: Mapping[bytes, str]) -> Scalar:
     if kind := constants.floating(text):
         return _CONSTANT_KINDS[kind]
     if match := _NEGATED.fullmatch(text):
-        kind = known[match[1]]
+        kind = registers.known[match[1]]
         return NEGATED if kind in ("pred", ANYTHING) else UNDECLARED if not kind else BROKEN
     return ADDRESS if text.startswith(b"[") and text.endswith(b"]") else BROKEN

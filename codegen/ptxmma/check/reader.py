@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ptxmma.check import names
 from ptxmma.check import text as texts
 from ptxmma.check.findings import excerpt
 from ptxmma.check.scopes import Scopes
@@ -22,8 +23,8 @@ _NAME = re.compile(rb"\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%]+)")
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
 _ARCHITECTURE = re.compile(rb"sm_\w+")
-#: What may stand right before an instruction on its line: a predicate.
-_PREDICATE = re.compile(rb"@\s*!?\s*[\w$%]+\Z")
+#: What may stand right before an instruction on its line: a predicate; more of them are no PTX.
+_PREDICATE = re.compile(rb"(?:@\s*!?\s*[\w$%]+\s*)+\Z")
 #: The directive that ends without a semicolon.
 _LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
 _OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
@@ -58,7 +59,7 @@ class Statement(NamedTuple):
         opcode: with its modifiers, ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; blanks before a dot are kept.
         start: byte offset of the opcode in :attr:`Function.text`.
         operands: the texts between the commas outside braces, without blanks around them; a list keeps its braces.
-        predicate: what stands before it, ``@!%p1``; None without one.
+        predicate: what stands before it, ``@!%p1``, or several of these; None without one.
         broken: byte offset where the operands stop being a list that can be read; None in a sound one.
         end: byte offset of its semicolon; of an unterminated one, where reading stopped.
     """
@@ -77,11 +78,13 @@ class Module:
     Attributes:
         version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
         target: the architecture in its ``.target``, ``"sm_90a"``; ``""`` before one is seen.
+        variables: those that it declares outside functions, with their types; arrays are none.
     """
 
     def __init__(self) -> None:
         self.version = ""
         self.target = ""
+        self.variables: dict[bytes, str] = {}
 
     def read(self, text: bytes) -> None:
         """Take the directives out of what stands outside functions."""
@@ -90,6 +93,7 @@ class Module:
         for match in _TARGET.finditer(text):
             if architecture := _ARCHITECTURE.search(match[1]):
                 self.target = architecture[0].decode()
+        self.variables.update(names.variables(text))
 
 
 class Opcodes:
@@ -154,7 +158,7 @@ class Function:
         self.line, self._column = pieces[0].line, pieces[0].column
         self._opcodes = opcodes
         self._counted = (0, self.line)
-        self.registers = Scopes(self.text, outer=1 if self.name else 0)
+        self.registers = Scopes(self.text, outer=1 if self.name else 0, variables=module.variables)
 
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order."""

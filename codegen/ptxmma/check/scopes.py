@@ -1,4 +1,4 @@
-"""The registers that a function declares, and which of them are visible where."""
+"""The registers that a function declares, and which of them are visible where; and what stands for registers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from ptxmma.check import names
 from ptxmma.check.text import braces
 
 _REG = re.compile(rb"\.reg\b\s*((?:\.align\s+\d+\s*)?(?:\.\w+\s*)+)([^;(){}.]*)")
@@ -65,11 +66,20 @@ class Scopes:
 
     :meth:`at` goes to a place.  ``known[name]`` is then the type of a register without its dot (``"b32"``, ``"v4.f32"`` for a vector), and
     ``""`` for a name that is not declared there.
+
+    Args:
+        text: of the function.
+        outer: what is declared at this depth of blocks is visible up to the end.
+        given: registers that are declared before it.
+        variables: those of the module, with their types.
     """
 
-    def __init__(self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None) -> None:
+    def __init__(
+        self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None, variables: dict[bytes, str] | None = None
+    ) -> None:
         self._text = text
-        self._outer = outer  # what is declared at this depth is visible up to the end
+        self._global = variables
+        self._outer = outer
         self._place = 0
         self._depth = 0
         self._scopes = [_Scope(0)]
@@ -87,6 +97,20 @@ class Scopes:
         if self._scopes[-1].depth > self._outer:
             self._walk(offset)
         return self
+
+    def unregistered(self, name: bytes) -> str:
+        """The type that a list gives a special register or a variable of the module or function, ``""`` for another name.
+
+        Blocks in which variables are declared are not minded.
+        """
+        return names.special(name) or self._variables[name]
+
+    @functools.cached_property
+    def _variables(self) -> _Known:
+        module, function = _Scope(0), _Scope(0)
+        module.names = self._global or {}
+        function.names.update(names.variables(self._text))
+        return _Known([module, function])
 
     def _walk(self, offset: int) -> None:
         """Open and close the blocks up to a place."""

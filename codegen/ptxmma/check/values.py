@@ -12,6 +12,7 @@ FLOAT, DOUBLE = "constant f32", "constant f64"
 UNDECLARED = "undeclared"  # a name that no declaration has
 SINK = "_"
 NEGATED = "negated predicate"  # !%p
+UNREGISTERED = "no register"  # a special register or a variable: in lists it has its type
 ADDRESS = "address"  # [...]
 BROKEN = "broken"  # nothing that can be read
 ANYTHING = "anything"  # it fits whatever is asked: a placeholder
