@@ -20,7 +20,8 @@ from ptxmma.instructions import instruction as find
 from ptxmma.model import ElementType, Semantics
 from ptxmma.operands import Operand, integer
 
-_MAJORNESS = ("K", "MN")  # by the value of imm-trans-a and imm-trans-b
+#: The majorness of a matrix in shared memory, by the value of imm-trans-a or imm-trans-b.
+MAJORNESS = ("K", "MN")
 
 
 class Emulated(msgspec.Struct, frozen=True, eq=False):
@@ -220,7 +221,7 @@ class _Machine:
             raise ValueError(f"{matrix} is a descriptor: pass the image of shared memory that it describes as memory")
         m, n, k = self._shape()
         x, depth = (m, self._stored()) if matrix == "a" else (n, k)
-        majorness = _MAJORNESS[self.constant(f"imm_trans_{matrix}")]
+        majorness = MAJORNESS[self.constant(f"imm_trans_{matrix}")]
         database = self.instruction.database
         held = shared_memory.read_operand(
             given, self._memory, self.type(matrix), x, depth, majorness, self._memory_start, database=database

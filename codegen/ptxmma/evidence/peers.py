@@ -166,11 +166,9 @@ def explanations(path: Path) -> list[Explanation]:
         ValueError: it is no list of explanations; the message names the path and the place in it.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Explanation])
+        return reports.written(path, Explanation, '{"peer": name, "subject": pattern, "operand": pattern, "why": text}')
     except FileNotFoundError:
         return []
-    except msgspec.DecodeError as error:
-        raise ValueError(f'{path}: {error}; it holds [{{"peer": name, "subject": pattern, "operand": pattern, "why": text}}, …]') from None
 
 
 def schema() -> dict[str, Any]:

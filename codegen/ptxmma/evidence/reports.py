@@ -13,6 +13,7 @@ from ptxmma import paths
 
 FOLDER = paths.SPEC / "evidence"
 _Report = TypeVar("_Report", bound="Report")
+_Entry = TypeVar("_Entry", bound="Entry")
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -46,6 +47,24 @@ def load(path: Path, kind: type[_Report]) -> _Report:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except msgspec.DecodeError as error:
         raise ValueError(f"{path}: {error}; make it again with `ptxmma verify`") from None
+
+
+def written(path: Path, kind: type[_Entry], holds: str) -> list[_Entry]:
+    """Read a list that a person wrote beside the reports.
+
+    Args:
+        path: of the list, as JSON.
+        kind: of its entries.
+        holds: what an entry looks like, for the message.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no such list; the message names the path and the place in it.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[kind])  # type: ignore[valid-type]  # a type of this call
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{path}: {error}; it holds [{holds}, …]") from None
 
 
 def text(report: Report) -> str:

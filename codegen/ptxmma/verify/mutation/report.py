@@ -156,10 +156,7 @@ def explanations(path: Path) -> list[Explanation]:
         OSError: it cannot be read.
         ValueError: it is no list of explanations; the message names the path and the place in it.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Explanation])
-    except msgspec.DecodeError as error:
-        raise ValueError(f'{path}: {error}; it holds [{{"mutants": [patterns], "why": text}}, …]') from None
+    return reports.written(path, Explanation, '{"mutants": [patterns], "why": text}')
 
 
 def facts_sha256(documents: Sequence[Document]) -> str:

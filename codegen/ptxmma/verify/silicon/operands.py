@@ -10,6 +10,7 @@ import numpy as np
 
 from ptxmma import elements, layouts, sparse
 from ptxmma.elements import Array
+from ptxmma.emulator import MAJORNESS
 from ptxmma.model import ElementType
 from ptxmma.operands import Operand
 from ptxmma.shared_memory import SharedLayout
@@ -17,7 +18,6 @@ from ptxmma.verify.silicon.kernels import Kernel
 
 #: Blocks of each launch, each with registers of its own.
 BATCH = 4
-_MAJORNESS = ("K", "MN")  # by the value of imm-trans-a and imm-trans-b
 #: The pattern of the widest swizzle repeats after so many bytes, and shared memory is aligned to it.
 _ALIGNMENT = 1024
 
@@ -161,7 +161,7 @@ class Builder:
         """An image with room for the operand and more; with gaps between its groups and panels, and anywhere in its pattern."""
         random, element = self._random, self.type(matrix)
         transposed = next((operand for operand in self._kernel.form.operands if operand.name == f"imm-trans-{matrix}"), None)
-        majorness = _MAJORNESS[0 if transposed is None else self._kernel.constant(transposed)]
+        majorness = MAJORNESS[0 if transposed is None else self._kernel.constant(transposed)]
         swizzle = self._swizzle or str(random.choice([mode.name for mode in self._memory.swizzles]))
         mode = next(mode for mode in self._memory.swizzles if mode.name == swizzle)
         panel = mode.bytes * 8 // element.bits
