@@ -35,29 +35,29 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build -n -W --keep-going -b html docs docs/_build/html
 
 assemblers: $(STAMP)
-	$(BIN)/python -m ptxmma.verify.assemblers
+	$(BIN)/python -m ptxmma_proof.assemblers
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench.py
 
 verify: assemblers
-	$(BIN)/ptxmma verify --assembler --report spec/evidence/assembler.json
+	$(BIN)/python -m ptxmma_proof --assembler --report spec/evidence/assembler.json
 
 evidence: verify
-	$(BIN)/ptxmma verify --peers --report spec/evidence/peers.json
-	$(if $(REFERENCE),$(BIN)/ptxmma verify --reference $(REFERENCE) --report spec/evidence/examples.json)
+	$(BIN)/python -m ptxmma_proof --peers --report spec/evidence/peers.json
+	$(if $(REFERENCE),$(BIN)/python -m ptxmma_proof --reference $(REFERENCE) --report spec/evidence/examples.json)
 	@if nvidia-smi > /dev/null 2>&1; \
-	then $(BIN)/ptxmma verify --silicon --report spec/evidence/silicon.json || test $$? -eq 2; \
+	then $(BIN)/python -m ptxmma_proof --silicon --report spec/evidence/silicon.json || test $$? -eq 2; \
 	else echo "no GPU here: spec/evidence/silicon.json stays as it is"; fi  # 2: it is the report of another chip, which stays
 	$(MAKE) mutate
 	$(MAKE) generate
 
 mutate: $(STAMP)
-	$(BIN)/python -m ptxmma.verify.mutation --report spec/evidence/mutation.json
+	$(BIN)/python -m ptxmma_proof.mutation --report spec/evidence/mutation.json
 
 corpus: assemblers
 	$(BIN)/python -m pip install --quiet --group corpus
-	$(BIN)/python -m ptxmma.verify.corpus judge --report spec/evidence/corpus.json
+	$(BIN)/python -m ptxmma_proof.corpus judge --report spec/evidence/corpus.json
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group fuzz

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ptxmma.check import Checker
-from ptxmma.verify import assemblers
+from ptxmma_proof import assemblers
 
 #: Bytes of the module that is read; ptxas gets a smaller one of the same text, and the times are compared per byte.
 _SIZE, _SMALL = 16 << 20, 4 << 20

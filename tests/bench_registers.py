@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ptxmma import elements
-from ptxmma.instructions import instruction
-from ptxmma.operands import Operand
+from ptxmma.arrays import elements
+from ptxmma.catalog.instructions import instruction
+from ptxmma.catalog.operands import Operand
 
 _SIZE = 8192
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma import paths, sparse
+from ptxmma import paths
+from ptxmma.matrices import sparse
 
 _SIZE = 16384
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import settings
 
 from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline, write
-from ptxmma.instructions import Catalog
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("ptxmma", deadline=None)

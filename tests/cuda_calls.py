@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.requirements import version_key
 from ptxmma.generator.emit import c_headers, cuda, matrices
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.operands import Operand
-from ptxmma.requirements import version_key
 
 INT_MAX = 2**31 - 1
 

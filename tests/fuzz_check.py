@@ -23,10 +23,10 @@ from typing import Any, BinaryIO
 atheris: Any = import_module("atheris")
 with atheris.instrument_imports(include=["ptxmma.check"]):
     import ptxmma
-    from ptxmma import ptx
+    from ptxmma.catalog.instructions import catalog
     from ptxmma.check import Checker, Findings, sources
     from ptxmma.check.reader import Opcodes
-    from ptxmma.instructions import catalog
+    from ptxmma.ptx import lines as ptx
 
 _CATALOG = catalog(None)
 _CHECKER = Checker()

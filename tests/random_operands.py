@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 import ptxmma
-from ptxmma import elements, layouts, shared_memory, sparse
-from ptxmma.elements import Array
-from ptxmma.instructions import Instruction
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices import shared_memory, sparse
 from ptxmma.model import ElementType
 
 #: How a test draws the elements of a matrix.

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma.bitmap import BitMap, NotLinearError, Points, domain, linear
-from ptxmma.expressions import gather
-from ptxmma.instructions import Catalog
+from ptxmma.catalog.expressions import gather
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.model.bitmap import BitMap, NotLinearError, Points, domain, linear
 
 
 def _map(row: str, col: str, *, i: int = 2, lane: int = 3, rows: int = 3, cols: int = 2) -> BitMap:

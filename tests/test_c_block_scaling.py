@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxmma import layouts, scaling
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import block_scaling, c_headers, matrices
-from ptxmma.instructions import Catalog
+from ptxmma.matrices import scaling
+from ptxmma.matrices.scaling import Format
 from ptxmma.model import BlockFormat
-from ptxmma.scaling import Format
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
 _OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE = 0, 1, 3, 6, 7, 8

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import scaling, sparse
-from ptxmma.shared_memory import SharedLayout
+from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices.shared_memory import SharedLayout
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-Wno-unused-function"]
 

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ptxmma import formula, requirements
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import c_headers, c_text, expressions
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import Cases, Layout, SharedMemory
-from ptxmma.operands import Operand
+from ptxmma.model import Cases, Layout, SharedMemory, formula
 
 Array = npt.NDArray[np.uint32]
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ptxmma import elements
+from ptxmma.arrays import elements
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.metadata import Metadata
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_headers, c_text, matrices
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.metadata import Metadata
-from ptxmma.operands import Operand
 
 Bytes = npt.NDArray[np.uint8]
 _OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NULL, _MULTIPLE = 0, 1, 2, 3, 4, 7, 8

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxmma import elements, paths
+from ptxmma import paths
+from ptxmma.arrays import elements
+from ptxmma.catalog.instructions import Catalog, load
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import c_headers, matrices, shared_layout
-from ptxmma.instructions import Catalog, load
-from ptxmma.shared_memory import Descriptor, SharedLayout
+from ptxmma.matrices.shared_memory import Descriptor, SharedLayout
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
 _OK, _SIZE, _ALIGNMENT, _RANGE, _NULL, _MULTIPLE = 0, 1, 2, 3, 7, 8

@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import elements, sparse
+from ptxmma.arrays import elements
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import c_headers, c_text, cuda, matrices
-from ptxmma.instructions import Catalog
+from ptxmma.matrices import sparse
 from ptxmma.model import ElementType, Granularity
 
 Codes = npt.NDArray[np.uint64]

@@ -18,15 +18,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxmma import ptx
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.requirements import version_key
 from ptxmma.check import Checker, Findings, check, constants
 from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
 from ptxmma.check.values import ANYTHING
 from ptxmma.cli import main
-from ptxmma.instructions import Catalog
-from ptxmma.requirements import version_key
-from ptxmma.verify import assemblers, errata
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import assemblers, errata
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 D, A, B, C = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}", "{%r4,%r5}", "{%f4,%f5,%f6,%f7}"

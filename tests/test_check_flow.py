@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import check, flow
 from ptxmma.check.reader import Opcodes, functions
-from ptxmma.instructions import Catalog
 
 _D = "{%f0, %f1, %f2, %f3}"
 _MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {_D}, %d0, %d1, 1, 1, 1, 0, 0;"

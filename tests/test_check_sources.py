@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import Checker, Finding, sources
 from ptxmma.check.reader import Opcodes
-from ptxmma.instructions import Catalog
-from ptxmma.verify.peers import headers
+from ptxmma_proof.peers import headers
 
 _D, _A, _B = "{%0, %1, %2, %3}", "{%4, %5, %6, %7}", "{%8, %9}"
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -24,11 +24,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ptxmma import cli, description, paths
-from ptxmma.bitmap import domain
+from ptxmma import cli, paths
+from ptxmma.catalog import description
+from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.cli import VERBS, main, render
 from ptxmma.cli.render import Cell, Table
-from ptxmma.instructions import Catalog, instruction
+from ptxmma.model.bitmap import domain
 
 _SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _COMMAND = shutil.which("ptxmma", path=str(Path(sys.executable).parent)) or "ptxmma"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.requirements import version_key
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import cuda
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.requirements import version_key
 
 _DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -11,8 +11,8 @@ import yaml
 
 from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
 from ptxmma import paths
-from ptxmma.instructions import Catalog
-from ptxmma.requirements import version_key
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.requirements import version_key
 
 pytestmark = pytest.mark.nvcc
 

@@ -17,13 +17,13 @@ import jsonschema
 import msgspec
 import pytest
 
-from ptxmma.bitmap import BitMap
+from ptxmma.catalog.instructions import Catalog, instruction
+from ptxmma.catalog.requirements import Targets
 from ptxmma.generator import pipeline, sqlite
 from ptxmma.generator.emit import database
 from ptxmma.generator.emit.database import rows as sql_rows
-from ptxmma.instructions import Catalog, instruction
 from ptxmma.model import Database
-from ptxmma.requirements import Targets
+from ptxmma.model.bitmap import BitMap
 
 _TOY = Path(__file__).parent / "toy"
 

@@ -8,11 +8,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from ptxmma.canonical import Geometry, readable
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
-from ptxmma.descriptors import Descriptor, fields, suspicions
-from ptxmma.instructions import Catalog
-from ptxmma.shared_memory import SharedLayout
+from ptxmma.matrices.canonical import Geometry, readable
+from ptxmma.matrices.descriptors import Descriptor, fields, suspicions
+from ptxmma.matrices.shared_memory import SharedLayout
 
 _GOOD = 0x4000004000010040
 

@@ -12,13 +12,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma import comparison, paths
-from ptxmma.bitmap import BitMap
+from ptxmma import paths
+from ptxmma.catalog import comparison
+from ptxmma.catalog.comparison import Change
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
-from ptxmma.comparison import Change
 from ptxmma.generator import differences, pipeline
-from ptxmma.instructions import Catalog
 from ptxmma.model import Database, Granularity, Layout
+from ptxmma.model.bitmap import BitMap
 
 _TOY = Path(__file__).parent / "toy"
 _PLAIN = "toy.sync.aligned.m16n8k16.f32.f16.f16.f32"

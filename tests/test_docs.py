@@ -19,15 +19,15 @@ from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import formula, layouts, requirements
-from ptxmma.bitmap import domain
+from ptxmma.catalog import layouts, requirements
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import Layout
-from ptxmma.operands import Operand
+from ptxmma.model import Layout, formula
+from ptxmma.model.bitmap import domain
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_BYTES = 5_000_000

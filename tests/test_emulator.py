@@ -16,11 +16,14 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import arithmetic, elements, layouts, paths, shared_memory, sparse
-from ptxmma.arithmetic import Factors, Products
-from ptxmma.elements import Array
+from ptxmma import paths
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Instruction
+from ptxmma.matrices import arithmetic, shared_memory, sparse
+from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.model import ElementType, Spec
 from random_operands import Draw, Operands, one_of_each
 

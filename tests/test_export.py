@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma import exports, paths
+from ptxmma import paths
+from ptxmma.catalog import exports
 from ptxmma.cli import main
 
 _TABLE = "swizzles"

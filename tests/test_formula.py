@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import formula
-from ptxmma.formula import FormulaError
+from ptxmma.model import formula
+from ptxmma.model.formula import FormulaError
 
 _SMALL = st.integers(0, 200)
 

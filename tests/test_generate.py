@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 
 import ptxmma
 from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
 from ptxmma.generator.emit import EMITTERS, OWNED, Output, c_text
 from ptxmma.generator.rules import RESERVED
 from ptxmma.generator.write import ClashError, WriteError, compare, write
-from ptxmma.instructions import Catalog
 
 _TOY = Path(__file__).parent / "toy"
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import formula, paths
-from ptxmma.bitmap import BitMap, domain
+from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Catalog
-from ptxmma.interop import CuteLayout, Modes, Swizzle, from_cute
-from ptxmma.model import Layout
-from ptxmma.operands import Operand
+from ptxmma.matrices.interop import CuteLayout, Modes, Swizzle, from_cute
+from ptxmma.model import Layout, formula
+from ptxmma.model.bitmap import BitMap, domain
 
 LAYOUTS = pipeline.read(paths.SPEC).database.layout
 RANGES = [name for name, layout in LAYOUTS.items() if "N" in layout.shape and layout.operands == ("d",)]

@@ -20,9 +20,9 @@ import pytest
 from click.testing import CliRunner
 
 import ptxmma
-from ptxmma.arrangements import arrangement, names
+from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.cli import main
-from ptxmma.instructions import Catalog, Instruction, Missing
+from ptxmma.matrices.arrangements import arrangement, names
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

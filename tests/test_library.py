@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.variants import ordered_tokens
 from ptxmma.model import Observation
-from ptxmma.variants import ordered_tokens
 
 
 @pytest.fixture(scope="module")

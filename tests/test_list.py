@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma import listing, requirements
+from ptxmma.catalog import listing, requirements
+from ptxmma.catalog.instructions import Catalog, instructions
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Catalog, instructions
 
 
 def _invoke(*arguments: str) -> Result:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import interop, scaling, shared_memory
-from ptxmma.instructions import Catalog
-from ptxmma.operands import KINDS, Known, Operand
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import KINDS, Known, Operand
+from ptxmma.matrices import interop, scaling, shared_memory
 
 
 def test_what_operands_look_like(catalog: Catalog) -> None:

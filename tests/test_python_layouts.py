@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxmma.formula import evaluate, parse
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import python_layouts
-from ptxmma.instructions import Catalog
 from ptxmma.model import Layout, SharedMemory
+from ptxmma.model.formula import evaluate, parse
 
 _TOY = Path(__file__).parent / "toy"
 

@@ -40,7 +40,7 @@ def test_the_refusal_reads_as_shown(root: Path) -> None:
     assert spelling
     with pytest.raises(ptxmma.UnknownInstruction) as caught:
         ptxmma.instruction(spelling[1])
-    assert f"ptxmma.instructions.UnknownInstruction: {caught.value}" in text
+    assert f"ptxmma.catalog.instructions.UnknownInstruction: {caught.value}" in text
 
 
 def test_commands_import_what_the_tests_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

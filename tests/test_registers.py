@@ -17,16 +17,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ptxmma import elements, layouts, scaling, sparse
-from ptxmma.elements import Array
+from ptxmma.arrays import elements, tiling
+from ptxmma.arrays.elements import Array
+from ptxmma.arrays.metadata_words import Problem
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
+from ptxmma.catalog.metadata import Metadata
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.scales import Scales
 from ptxmma.generator import pipeline
-from ptxmma.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
-from ptxmma.metadata import Metadata
+from ptxmma.matrices import scaling, sparse
 from ptxmma.model import ElementType
-from ptxmma.operands import Operand
-from ptxmma.registers import tiling
-from ptxmma.registers.metadata import Problem
-from ptxmma.scales import Scales
 
 _DATABASE = catalog()
 _F16 = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -307,7 +308,7 @@ def test_packed_fp4_of_torch_comes_in_and_goes_out() -> None:
     assert torch.equal(elements.unpack_bytes(theirs, "e2m1"), codes)
     assert elements.unpack_bytes(packed.numpy(), "e2m1").dtype == ml_dtypes.float4_e2m1fn
     with pytest.raises(
-        ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements in a byte; ptxmma.elements.unpack_bytes gives one in"
+        ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements in a byte; ptxmma.arrays.elements.unpack_bytes gives one in"
     ):
         sparse.prune(theirs, "2:4", element="e2m1")
     with pytest.raises(ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements"):

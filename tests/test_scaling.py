@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from ptxmma import elements as types
-from ptxmma import layouts, scaling
-from ptxmma.instructions import Catalog, Instruction
+from ptxmma.arrays import elements as types
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.matrices import scaling
+from ptxmma.matrices.scaling import Format
 from ptxmma.model import ElementType
-from ptxmma.scaling import Format
 
 _NAMES = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "nvfp4")
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")

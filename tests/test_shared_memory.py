@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxmma import elements, formula, paths
+from ptxmma import paths
+from ptxmma.arrays import elements
+from ptxmma.catalog.instructions import load
 from ptxmma.generator import pipeline
-from ptxmma.instructions import load
-from ptxmma.model import ElementType, SharedMemory, Spec
-from ptxmma.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
+from ptxmma.matrices.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
+from ptxmma.model import ElementType, SharedMemory, Spec, formula
 
 _SPEC: Spec = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None

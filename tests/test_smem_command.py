@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptxmma
-from ptxmma import canonical
-from ptxmma.accesses import Access, access_patterns, different
-from ptxmma.accesses import wavefronts as cost_of
-from ptxmma.canonical import memory_of
 from ptxmma.cli import main
-from ptxmma.shared_memory import SharedLayout, bank_conflicts
+from ptxmma.matrices import canonical
+from ptxmma.matrices.accesses import Access, access_patterns, different
+from ptxmma.matrices.accesses import wavefronts as cost_of
+from ptxmma.matrices.canonical import memory_of
+from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
 
 _K128 = ("--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "64", "--cols", "64")
 _MN64 = ("--type", "f16", "--major", "mn", "--swizzle", "64", "--rows", "64", "--cols", "16")

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ptxmma
-from ptxmma import elements, sparse
-from ptxmma.elements import Array
-from ptxmma.instructions import catalog
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import catalog
+from ptxmma.matrices import sparse
 from ptxmma.model import Choice, ElementType, Granularity
 
 _SPEC = catalog().database.spec

@@ -15,23 +15,26 @@ _SOURCE = paths.CHECKOUT / "codegen" / "ptxmma"
 
 #: The floors of the house, lowest first; a module may import from lower floors only.
 _FLOORS = [
-    {"bitmap", "formula", "paths"},
+    {"model.bitmap", "model.formula", "paths"},
     {"model"},
-    {"variants"},
-    {"expressions", "layouts", "requirements"},
-    {"operands"},
-    {"metadata", "scales"},
-    {"instructions"},
-    {"arrangements", "canonical", "pictures"},
-    {"accesses", "descriptors", "tracing"},
-    {"ptx", "throughput", "listing", "exports"},
-    {"elements"},
-    {"shapes"},
-    {"arithmetic", "interop", "scaling", "shared_memory", "sparse"},
-    {"registers"},
-    {"emulator"},
+    {"evidence.reports"},
+    {"catalog.evidence_summary"},
+    {"catalog.variants"},
+    {"catalog.expressions", "catalog.layouts", "catalog.requirements"},
+    {"catalog.operands"},
+    {"catalog.metadata", "catalog.scales"},
+    {"catalog.instructions"},
+    {"matrices.arrangements", "matrices.canonical", "matrices.pictures"},
+    {"matrices.accesses", "matrices.descriptors", "matrices.tracing"},
+    {"ptx", "catalog.throughput", "catalog.listing", "catalog.exports"},
+    {"arrays.elements"},
+    {"arrays.shapes"},
+    {"matrices.arithmetic", "matrices.interop", "matrices.scaling", "matrices.shared_memory", "matrices.sparse"},
+    {"arrays"},
+    {"matrices.emulator"},
     {"evidence"},
-    {"check", "description", "comparison"},
+    {"check", "catalog.description", "catalog.comparison"},
+    {"catalog", "matrices"},
     {""},  # the package itself: what users import
     {"generator.problems"},
     {"generator.load"},
@@ -44,17 +47,20 @@ _FLOORS = [
     {"generator.write", "generator.sqlite"},
     {"generator.pipeline", "generator.differences"},
     {"generator.revisions"},
-    {"cli", "verify"},
+    {"cli"},
     {"__main__"},
 ]
 
 
 def _floor(module: str) -> tuple[int, str]:
     """The floor of a module, and the name under which it stands there."""
+    best: tuple[int, str] | None = None
     for number, names in enumerate(_FLOORS):
         for name in names:
-            if module == name or (name and module.startswith(f"{name}.")):
-                return number, name
+            if (module == name or (name and module.startswith(f"{name}."))) and (best is None or len(name) >= len(best[1])):
+                best = number, name
+    if best is not None:
+        return best
     raise AssertionError(f"{module} has no floor: add it to _FLOORS")
 
 
@@ -101,7 +107,7 @@ def test_imports_run_one_way() -> None:
 
 def test_the_library_never_imports_the_generator() -> None:
     for path in _SOURCE.glob("*.py"):
-        assert not any(name.startswith(("generator", "verify")) for name in _imports(path)), path.name
+        assert not any(name.startswith("generator") for name in _imports(path)), path.name
 
 
 def test_the_model_has_every_key_of_the_schemas() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ptxmma import throughput
+from ptxmma.catalog import throughput
+from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError
-from ptxmma.instructions import Catalog, instruction
 
 _TOY = Path(__file__).parent / "toy"
 _CHIP = """kind: throughput

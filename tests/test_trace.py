@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import ptxmma
-from ptxmma import elements
-from ptxmma.arrangements import Place
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.cli import main
-from ptxmma.elements import Array
-from ptxmma.instructions import Instruction, Missing
+from ptxmma.matrices.arrangements import Place
+from ptxmma.matrices.tracing import Source, Trace, trace
 from ptxmma.model import ElementType
-from ptxmma.tracing import Source, Trace, trace
 from random_operands import Operands, one_of_each
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

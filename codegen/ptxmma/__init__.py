@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
-from ptxmma.metadata import Metadata
-from ptxmma.operands import Operand
-from ptxmma.scales import Scales
+from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
+from ptxmma.catalog.metadata import Metadata
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.scales import Scales
 
 if TYPE_CHECKING:
-    from ptxmma import interop, scaling, shared_memory, sparse
-    from ptxmma.emulator import Emulated, emulate
+    from ptxmma.matrices import interop, scaling, shared_memory, sparse
+    from ptxmma.matrices.emulator import Emulated, emulate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,8 +25,11 @@ __all__ = [
     "emulate", "instruction", "instructions", "interop", "scaling", "shared_memory", "sparse",
 ]  # fmt: skip
 
-#: What needs NumPy is imported when it is first asked for: names and the modules that have them.
-_ON_DEMAND = {"Emulated": "emulator", "emulate": "emulator", "interop": "", "scaling": "", "shared_memory": "", "sparse": ""}
+#: What needs NumPy is imported when it is first asked for: each name with the module that has it, or that it is.
+_ON_DEMAND = {
+    "Emulated": "matrices.emulator", "emulate": "matrices.emulator", "interop": "matrices.interop", "scaling": "matrices.scaling",
+    "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -34,7 +37,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    module = importlib.import_module(f"{__name__}.{_ON_DEMAND[name] or name}")
-    found = getattr(module, name) if _ON_DEMAND[name] else module
-    globals()[name] = found
-    return found
+    module = importlib.import_module(f"{__name__}.{_ON_DEMAND[name]}")
+    value = module if _ON_DEMAND[name].endswith(f".{name}") else getattr(module, name)
+    globals()[name] = value
+    return value

@@ -6,7 +6,8 @@ import cupy
 import numpy as np
 
 import ptxmma
-from ptxmma import paths, sparse
+from ptxmma import paths
+from ptxmma.matrices import sparse
 
 ins = ptxmma.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 normal = np.random.default_rng(0).standard_normal

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.layouts import granularity
 from ptxmma.check import constants
 from ptxmma.check.findings import Severity
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.layouts import granularity
 
 if TYPE_CHECKING:
     from ptxmma.check.reader import Function, Statement

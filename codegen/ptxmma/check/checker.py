@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.check import advice, flow, operands, sources
 from ptxmma.check.diagnosis import Diagnoses, Diagnosis
 from ptxmma.check.findings import Finding, Findings, Severity
@@ -17,7 +18,6 @@ from ptxmma.check.legality import Fault, Legality, accepted
 from ptxmma.check.reader import Function, Opcodes, Statement, Token, functions
 from ptxmma.check.scopes import Scopes
 from ptxmma.check.values import ANYTHING, PREDICATE, Value
-from ptxmma.instructions import DatabaseLike, catalog
 
 #: Bytes that are read at a time.
 _CHUNK = 1 << 20

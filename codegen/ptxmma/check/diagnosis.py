@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.requirements import targets_of, version_key
 from ptxmma.check.legality import accepted
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.requirements import targets_of, version_key
 
 #: Different opcodes for which the closest is looked for: it takes a while, and who has more has no use for it.
 _MOST = 100

@@ -20,7 +20,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma import ptx
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.requirements import version_key
+from ptxmma.catalog.variants import without_ignored
 from ptxmma.check.sightings import Sightings
 from ptxmma.check.values import (
     ADDRESS,
@@ -37,13 +39,11 @@ from ptxmma.check.values import (
     Value,
     class_of,
 )
-from ptxmma.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Facts, Ignored, matches
-from ptxmma.requirements import version_key
-from ptxmma.variants import without_ignored
+from ptxmma.ptx import lines as ptx
 
 if TYPE_CHECKING:
-    from ptxmma.operands import Operand
+    from ptxmma.catalog.operands import Operand
 
 #: The type of a metadata register that is refused where an assembler puts other instructions in the place of one.
 _REWRITTEN = "f32"

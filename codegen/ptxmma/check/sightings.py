@@ -16,17 +16,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma import ptx
+from ptxmma.catalog.requirements import version_key
+from ptxmma.catalog.variants import SHAPE, placeholders
 from ptxmma.check import constants
 from ptxmma.check.values import ANYTHING, DOUBLE, FLOAT, PREDICATE, SINK, Scalar, Value, class_of
-from ptxmma.requirements import version_key
-from ptxmma.variants import SHAPE, placeholders
+from ptxmma.ptx import lines as ptx
 
 if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+    from ptxmma.catalog.operands import Operand
     from ptxmma.check.legality import Fault, Legality
-    from ptxmma.instructions import Catalog, Instruction, OperandForm
     from ptxmma.model import Sighting, Target
-    from ptxmma.operands import Operand
 
 _TOOL = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
 

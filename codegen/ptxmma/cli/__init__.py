@@ -22,15 +22,13 @@ _EXTRAS = {
     "jsonschema": "generate",
     "jinja2": "generate",
     "pyarrow": "parquet",
-    "joblib": "verify",
-    "diskcache": "verify",
 }
 
 if "_PTXMMA_COMPLETE" in os.environ:  # a shell asks what may follow
     from ptxmma.cli import completion as completion
 
 #: In the order in which ``--help`` shows them.
-VERBS = ("list", "show", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate", "verify")
+VERBS = ("list", "show", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate")
 
 
 class Failure(click.ClickException):

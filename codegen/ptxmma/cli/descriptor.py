@@ -13,7 +13,7 @@ from ptxmma.cli.tiles import in_options, integer, swizzle_name, tile_option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.descriptors import Descriptor, Suspicion
+    from ptxmma.matrices.descriptors import Descriptor, Suspicion
     from ptxmma.model import DescriptorField, ElementType
 
 
@@ -59,7 +59,7 @@ def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> N
         bits = found.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
-    from ptxmma.descriptors import suspicions
+    from ptxmma.matrices.descriptors import suspicions
 
     wrong = suspicions(bits, given["major"] and given["major"].upper(), database=database)
     if as_json:
@@ -77,8 +77,8 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
     Raises:
         ValueError: a value that is not legal.
     """
-    from ptxmma.canonical import Geometry
-    from ptxmma.descriptors import Descriptor
+    from ptxmma.matrices.canonical import Geometry
+    from ptxmma.matrices.descriptors import Descriptor
 
     tile = {"element": "--type", "major": "--major", "rows": "--rows", "cols": "--cols"}
     missing = [option for name, option in tile.items() if given[name] is None]
@@ -114,7 +114,7 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
     Example:
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.descriptors import suspicions
+    from ptxmma.matrices.descriptors import suspicions
 
     spec = held(database).database.spec
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
@@ -135,7 +135,7 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
 
 def _table(bits: int, element: ElementType | None, form: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.descriptors import fields
+    from ptxmma.matrices.descriptors import fields
 
     columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
     rows = []
@@ -165,8 +165,8 @@ def _explanation(bits: int, major: str | None, wrong: Sequence[Suspicion], datab
 
 def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
-    from ptxmma.canonical import canonical, memory_of
-    from ptxmma.descriptors import Descriptor, used_strides
+    from ptxmma.matrices.canonical import canonical, memory_of
+    from ptxmma.matrices.descriptors import Descriptor, used_strides
 
     swizzle, memory = Descriptor.decode(bits, database=database).swizzle, memory_of(database)
     found = []
@@ -184,7 +184,7 @@ def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
 
 def _json(bits: int, element: ElementType | None, major: str | None, wrong: Sequence[Suspicion], database: str | None) -> None:
     from ptxmma.cli.render import emit
-    from ptxmma.descriptors import fields
+    from ptxmma.matrices.descriptors import fields
 
     rows = []
     for each in fields(bits, element, database=database):

@@ -11,7 +11,7 @@ from ptxmma.cli.options import json_option
 from ptxmma.cli.render import blocks, emit
 
 if TYPE_CHECKING:
-    from ptxmma.comparison import Change
+    from ptxmma.catalog.comparison import Change
     from ptxmma.generator.revisions import Found
 
 #: So many subjects of one change are shown; JSON has them all.
@@ -35,7 +35,7 @@ def command(old: str, new: str, as_json: bool) -> None:
       ptxmma diff HEAD~1 spec
       ptxmma diff old/ptxmma.json generated/database/ptxmma.json --json
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.comparison import compare
+    from ptxmma.catalog.comparison import compare
 
     before, after = _read(old, "OLD"), _read(new, "NEW")
     changes = compare(before.catalog, after.catalog)

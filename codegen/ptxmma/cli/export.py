@@ -34,7 +34,7 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
         raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY, --out FILE.zip, or one --table NAME")
     if name is None and out is not None and form in ("csv", "parquet") and out.suffix == f".{form}":
         raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY or --out FILE.zip, not {out}")
-    from ptxmma import exports
+    from ptxmma.catalog import exports
 
     try:
         connection = exports.connect(database)
@@ -60,7 +60,7 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
 
 
 def _write(data: bytes, out: Path | None) -> None:
-    from ptxmma import exports
+    from ptxmma.catalog import exports
 
     if out is None:
         click.echo(data, nl=False)

@@ -12,7 +12,7 @@ from ptxmma.cli.options import find, instruction_argument, table_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.arrangements import Arrangement, Place
+    from ptxmma.matrices.arrangements import Arrangement, Place
 
 _Answer = dict[str, str | int]
 
@@ -44,7 +44,7 @@ def command(spelling: str, database: str | None, operand: str | None, form: str,
     Example:
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.arrangements import arrangement, names
+    from ptxmma.matrices.arrangements import arrangement, names
 
     instruction = find(spelling, database)
     if operand is None:
@@ -196,7 +196,7 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
     layout = table.layout
     if not short or layout.kind != "fragment":
         return everything
-    from ptxmma import pictures
+    from ptxmma.matrices import pictures
 
     cols = min(pictures.shown_columns(layout, pictures.endless(table.instruction.database.spec, layout)), table.cols)
     if cols < table.cols:
@@ -306,7 +306,7 @@ def _table(table: Arrangement, operand: str, form: str, asked: dict[str, Any]) -
 
 def _picture(table: Arrangement, operand: str, asked: dict[str, Any]) -> str:
     """The picture of the reference where the whole operand is asked for, else one of just this table."""
-    from ptxmma import pictures
+    from ptxmma.matrices import pictures
 
     if not any(asked[name] for name in ("by_lane", "transpose", "bits", "whole")):
         return pictures.operand(table.instruction.database.spec, table.operand)

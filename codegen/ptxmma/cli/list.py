@@ -41,8 +41,8 @@ def command(
     Example:
       ptxmma list --target sm_90a --ptx 8.0 --type e4m3
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma import listing
-    from ptxmma.instructions import instructions
+    from ptxmma.catalog import listing
+    from ptxmma.catalog.instructions import instructions
 
     spec = held(database).database.spec
     try:

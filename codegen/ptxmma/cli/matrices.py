@@ -11,7 +11,7 @@ import click
 from ptxmma.cli.render import Cell, Table, console, draw
 
 if TYPE_CHECKING:
-    from ptxmma.instructions import Instruction
+    from ptxmma.catalog.instructions import Instruction
 
 #: Blanks beside the text of a cell.
 _BESIDE = 3
@@ -36,7 +36,7 @@ def elsewhere(instruction: Instruction, matrix: str) -> str:
 
 def coloured(text: str | int, number: int) -> Cell:
     """A cell in the colour that pictures give a thread, or any other number."""
-    from ptxmma.pictures import colour
+    from ptxmma.matrices.pictures import colour
 
     return Cell(text, f"#14171a on {colour(number)}")
 

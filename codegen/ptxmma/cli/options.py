@@ -14,7 +14,7 @@ from ptxmma.cli.render import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ptxmma.instructions import Catalog, Instruction
+    from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import Spec
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -54,7 +54,7 @@ def database_option(command: click.decorators.FC) -> click.decorators.FC:
 
 def held(database: str | None) -> Catalog:
     """The catalog that ``--database`` names, or the packaged one; exits with 2 where the file is none."""
-    from ptxmma.instructions import catalog
+    from ptxmma.catalog.instructions import catalog
 
     try:
         return catalog(database)
@@ -64,7 +64,7 @@ def held(database: str | None) -> Catalog:
 
 def find(spelling: str, database: str | None) -> Instruction:
     """The instruction of a spelling; where there is none, say what is close and exit with 2."""
-    from ptxmma.instructions import UnknownInstruction
+    from ptxmma.catalog.instructions import UnknownInstruction
 
     try:
         return held(database).find(spelling)

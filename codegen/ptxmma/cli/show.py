@@ -11,7 +11,7 @@ from ptxmma.cli import Failure
 from ptxmma.cli.options import find, instruction_argument, json_option
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
-#: What an answer of :func:`ptxmma.description.describe` holds: plain data.
+#: What an answer of :func:`ptxmma.catalog.description.describe` holds: plain data.
 Answer = dict[str, Any]
 
 
@@ -27,7 +27,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
     Example:
       ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.description import describe
+    from ptxmma.catalog.description import describe
 
     try:
         answer = describe(find(spelling, database))
@@ -113,7 +113,7 @@ def _requirements(answer: Answer) -> list[str]:
 
 def _targets(answer: Answer) -> list[str]:
     """The accepting targets by the first PTX ISA version, and where releases of the assembler differ."""
-    from ptxmma.requirements import version_key
+    from ptxmma.catalog.requirements import version_key
 
     accepted = answer["accepted_by"]
     lines = []

@@ -11,8 +11,8 @@ from ptxmma.cli.options import database_option, held, table_options
 from ptxmma.cli.tiles import in_options, swizzle_name, tile_option
 
 if TYPE_CHECKING:
-    from ptxmma.canonical import Geometry
     from ptxmma.cli.render import Table
+    from ptxmma.matrices.canonical import Geometry
 
 #: The addresses of each 16 bytes of each line.
 Units = list[list[int]]
@@ -47,7 +47,7 @@ def command(element: str, major: str, swizzle: str, form: str, database: str | N
       ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
     """  # noqa: D301  # click's mark for lines that stay as they are
     held(database)
-    from ptxmma.canonical import Geometry
+    from ptxmma.matrices.canonical import Geometry
 
     strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
     try:
@@ -83,8 +83,8 @@ def command(element: str, major: str, swizzle: str, form: str, database: str | N
 
 
 def _element(layout: Geometry, row: int, col: int, form: str, database: str | None) -> None:
-    from ptxmma.canonical import memory_of
     from ptxmma.cli.render import Table, draw, emit
+    from ptxmma.matrices.canonical import memory_of
 
     address, banks = layout.address(row, col), memory_of(database).banks
     answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
@@ -124,8 +124,8 @@ def _map(layout: Geometry, units: Units, transpose: bool) -> Table:
 
 
 def _costs(layout: Geometry, form: str, database: str | None, *, apart: bool) -> None:
-    from ptxmma.accesses import access_patterns
     from ptxmma.cli.render import Table, draw
+    from ptxmma.matrices.accesses import access_patterns
 
     rows = [
         (each.name, each.lanes, each.width, each.accesses, each.wavefronts, each.least)
@@ -137,7 +137,7 @@ def _costs(layout: Geometry, form: str, database: str | None, *, apart: bool) ->
 
 
 def _picture(layout: Geometry, units: Units) -> str:
-    from ptxmma.pictures import image
+    from ptxmma.matrices.pictures import image
 
     notes = [
         f"On the left the address of each 16 bytes, which are {layout.per_unit} elements. On the right what lies at each address: its line "
@@ -147,9 +147,9 @@ def _picture(layout: Geometry, units: Units) -> str:
 
 
 def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
-    from ptxmma.accesses import access_patterns
     from ptxmma.cli.render import emit
-    from ptxmma.descriptors import Descriptor
+    from ptxmma.matrices.accesses import access_patterns
+    from ptxmma.matrices.descriptors import Descriptor
 
     about = {"type": layout.element.name, "major": layout.majorness, "swizzle": layout.swizzle, "rows": layout.x, "cols": layout.k}
     about |= {"address": layout.start, "size": layout.size, "lbo": layout.lbo, "sbo": layout.sbo, "base_offset": layout.base_offset}

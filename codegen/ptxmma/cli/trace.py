@@ -12,10 +12,10 @@ from ptxmma.cli.options import find, instruction_argument, table_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.arrangements import Place
+    from ptxmma.catalog.instructions import Instruction
     from ptxmma.cli.render import Cell
-    from ptxmma.instructions import Instruction
-    from ptxmma.tracing import Source, Term, Trace
+    from ptxmma.matrices.arrangements import Place
+    from ptxmma.matrices.tracing import Source, Term, Trace
 
 _SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b")
 
@@ -55,7 +55,7 @@ def command(
     Example:
       ptxmma trace mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 --row 9 --col 3
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.tracing import trace
+    from ptxmma.matrices.tracing import trace
 
     instruction = find(spelling, database)
     if instruction.shape is not None:
@@ -125,7 +125,7 @@ def _scale(source: Source, name: str) -> Cell | None:
 
 def _name(instruction: Instruction, kind: str) -> str:
     """The manual's name of an operand that is spread over threads."""
-    from ptxmma.arrangements import arrangement, names
+    from ptxmma.matrices.arrangements import arrangement, names
 
     return arrangement(instruction, kind).operand.name if kind in names(instruction) else ""
 

@@ -1,7 +1,7 @@
 """What the assemblers said: ``spec/evidence/assembler.json``.
 
 Its schema is ``spec/schema/evidence_assembler.schema.json``.  A line is an instruction with its operands, without the names of its
-registers: ``4f32`` is a list of four, ``b32`` is one (:func:`ptxmma.ptx.compact`).
+registers: ``4f32`` is a list of four, ``b32`` is one (:func:`ptxmma.ptx.lines.compact`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Bits(Entry, frozen=True, kw_only=True):
 
 
 class Space(Entry, frozen=True, kw_only=True):
-    """The neighbours of a family's instructions, and what was said of them; :mod:`ptxmma.verify.negative` makes them again."""
+    """The neighbours of a family's instructions, and what was said of them; :mod:`ptxmma_proof.negative` makes them again."""
 
     family: str
     lines: Count

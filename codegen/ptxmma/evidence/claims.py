@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ptxmma import requirements
-from ptxmma.instructions import Instruction
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.requirements import version_key
 from ptxmma.model import Spec, Target
-from ptxmma.requirements import version_key
 
 
 def known_to(spec: Spec, cuda: str) -> set[str]:

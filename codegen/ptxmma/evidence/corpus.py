@@ -63,7 +63,7 @@ class Disagreement(Entry, frozen=True, kw_only=True):
     """An instruction of which the checker says something else than the assembler.
 
     Attributes:
-        line: the instruction, its registers named by their types, see :mod:`ptxmma.ptx`.
+        line: the instruction, its registers named by their types, see :mod:`ptxmma.ptx.lines`.
         kind: of the change that made it; ``"unchanged"`` for one that stands so in a module.
         target, version: of the module.
         answer: the assembler's.

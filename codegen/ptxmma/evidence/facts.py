@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from ptxmma import layouts, ptx
-from ptxmma.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.catalog.operands import Operand
 from ptxmma.model import Database, InstructionSet, Layout, SharedMemory, matches
-from ptxmma.operands import Operand
+from ptxmma.ptx import lines as ptx
 
 #: Fields that are words for readers or citations, of any structure.
 _WORDS = frozenset({"title", "source", "text", "note", "notes", "releases", "contributors", "unspecified"})

@@ -1,7 +1,7 @@
 """What a comparison with the peers found, as data: ``spec/evidence/peers.json``.
 
 Its schema is ``spec/schema/evidence_peers.schema.json``.  It holds every layout of the peers as text, so that any spec can be
-compared with them again without compiling: :func:`ptxmma.verify.peers.comparison.recorded`.
+compared with them again without compiling: :func:`ptxmma_proof.peers.comparison.recorded`.
 """
 
 from __future__ import annotations

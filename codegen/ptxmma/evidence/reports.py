@@ -46,7 +46,7 @@ def load(path: Path, kind: type[_Report]) -> _Report:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except msgspec.DecodeError as error:
-        raise ValueError(f"{path}: {error}; make it again with `ptxmma verify`") from None
+        raise ValueError(f"{path}: {error}; make it again with `python -m ptxmma_proof`") from None
 
 
 def written(path: Path, kind: type[_Entry], holds: str) -> list[_Entry]:

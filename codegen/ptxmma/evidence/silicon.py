@@ -27,7 +27,7 @@ class Compiler(Entry, frozen=True, kw_only=True):
 
 
 class Launch(Entry, frozen=True, kw_only=True):
-    """A launch that can be repeated without the chip: see :mod:`ptxmma.verify.silicon.replay`.
+    """A launch that can be repeated without the chip: see :mod:`ptxmma_proof.silicon.replay`.
 
     Attributes:
         form: name of the operand form.

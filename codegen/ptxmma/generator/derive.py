@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxmma import formula, layouts
-from ptxmma.bitmap import BitMap, NotLinearError, Points, linear
-from ptxmma.formula import FormulaError
+from ptxmma.catalog import layouts
+from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, numbers, thread
 from ptxmma.generator.problems import Problem, SpecError
-from ptxmma.layouts import Plan
-from ptxmma.model import Database, Layout, Spec
-from ptxmma.variants import Variant, expand
+from ptxmma.model import Database, Layout, Spec, formula
+from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
+from ptxmma.model.formula import FormulaError
 
 _BYTES_PER_REGISTER = 4
 _REGISTER_BITS = 32

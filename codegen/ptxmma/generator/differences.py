@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ptxmma.comparison import Change
+from ptxmma.catalog.comparison import Change
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import evidence
 from ptxmma.generator.emit import emit
-from ptxmma.instructions import Catalog
 
 #: What consumers build with; the rest is for reading.
 _BUILT_WITH = "generated/"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ptxmma import formula
-from ptxmma.formula import FormulaError, Value
+from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
-from ptxmma.layouts import Plan
-from ptxmma.model import Cases
+from ptxmma.model import Cases, formula
+from ptxmma.model.formula import FormulaError, Value
 
 _LANES = 32
 

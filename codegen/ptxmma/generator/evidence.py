@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,23 +14,22 @@ import msgspec
 import yaml
 
 from ptxmma import paths
-from ptxmma.evidence import consistency, facts
+from ptxmma.catalog.evidence_summary import Executed, Held, LayoutEvidence, Row, Summary, Tool
+from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
+from ptxmma.catalog.requirements import version_key
+from ptxmma.evidence import facts
 from ptxmma.evidence.assembler import Assembler
-from ptxmma.evidence.consistency import Fault
 from ptxmma.evidence.corpus import Corpus
 from ptxmma.evidence.peers import Report as Peers
 from ptxmma.evidence.silicon import Beside, Execution, Silicon
-from ptxmma.evidence.summary import Executed, Held, LayoutEvidence, Row, Summary, Tool
-from ptxmma.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.model import Layout
-from ptxmma.requirements import version_key
 
 #: Each report, ``<name>.json`` with the schema ``evidence_<name>.schema.json``, and what makes it.
 MADE_BY = {
     "assembler": "make verify",
-    "silicon": "ptxmma verify --silicon --report",
-    "peers": "ptxmma verify --peers --report",
-    "examples": "ptxmma verify --reference DIR --report",
+    "silicon": "python -m ptxmma_proof --silicon --report",
+    "peers": "python -m ptxmma_proof --peers --report",
+    "examples": "python -m ptxmma_proof --reference DIR --report",
     "mutation": "make mutate",
     "corpus": "make corpus",
 }
@@ -48,6 +47,13 @@ _FEW = 3
 _MOST = 20
 #: Targets by CUDA release.
 _Answers = dict[str, tuple[str, ...]]
+
+
+class Fault(NamedTuple):
+    """What is wrong in a report, and where: ``"instructions/12/launches"``."""
+
+    place: str
+    what: str
 
 
 class Finding(NamedTuple):
@@ -170,29 +176,16 @@ def _command(path: Path, name: str) -> str:
 
 
 def findings(catalog: Catalog) -> list[Finding]:
-    """What is to be said of the reports beside a database, in sentences: broken ones, forged ones, stale ones, missing ones."""
+    """What is to be said of the reports beside a database, in sentences: broken ones, stale ones, missing ones."""
     told: Reports | None = catalog.database.memo.get("reports")
     if told is None:
         return []
-    held: list[tuple[str, Any, Callable[[Any, Catalog], Iterator[Fault]]]] = [
-        ("assembler", told.assembler, consistency.assembler),
-        ("silicon", told.silicon, consistency.silicon),
-        ("peers", told.peers, consistency.peers),
-        ("examples", told.examples, consistency.examples),
-        ("mutation", told.mutation, consistency.mutation),
-        ("corpus", told.corpus, consistency.corpus),
-    ]
     found = list(told.broken)
-    for name, report, faults in held:
-        if report:
-            found += _shown(told.folder / f"{name}.json", faults(report, catalog), name)
     old = list(stale(catalog, told))
-    if told.peers and "peers" not in dict(old):
-        found += _shown(told.folder / "peers.json", consistency.peers_again(told.peers, catalog), "peers")
     for name, what in old:
         path = told.folder / f"{name}.json"
         found.append(Finding(f"{path}: it is stale: {what}; make it again with `{_command(path, name)}`."))
-    if len(told.missing) == len(held):
+    if len(told.missing) == len(MADE_BY):
         return [Finding(f"{told.folder}: there are no reports: nobody was asked about this database.")]
     for name in told.missing:
         path = told.folder / f"{name}.json"

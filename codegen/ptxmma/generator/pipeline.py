@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import evidence
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
@@ -12,7 +13,6 @@ from ptxmma.generator.emit import EMITTERS, OWNED, emit
 from ptxmma.generator.load import load
 from ptxmma.generator.rules import check
 from ptxmma.generator.write import Change, compare
-from ptxmma.instructions import Catalog
 
 
 def read(spec: Path, overlay: Path | None = None) -> Catalog:

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.instructions import Catalog, catalog
+from ptxmma.catalog.instructions import Catalog, catalog
 
 #: Where a repository keeps its spec.
 _FOLDER = "spec"

@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ptxmma import layouts, requirements
-from ptxmma.formula import FormulaError
+from ptxmma.catalog import layouts, requirements
+from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.variants import SHAPE, Variant, expand, expand_form, fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError
-from ptxmma.instructions import operand_names
 from ptxmma.model import Condition, Facts, Form, Granularity, InstructionSet, OperandKind, Spec, Target, matches
-from ptxmma.variants import SHAPE, Variant, expand, expand_form, fixed_tokens, placeholders, qualifier_values
+from ptxmma.model.formula import FormulaError
 
 #: Facts that conditions may test besides an instruction's qualifiers.
 _COMMON_FACTS = {"name", "family", "m", "n", "k", SHAPE}

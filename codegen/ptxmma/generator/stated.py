@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxmma.bitmap import BitMap, domain
+from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, numbers, thread
 from ptxmma.generator.problems import Problem
-from ptxmma.layouts import Plan
 from ptxmma.model import Fragment, Spec, Stated, matches
+from ptxmma.model.bitmap import BitMap, domain
 
 _REGISTER_BITS = 32
 

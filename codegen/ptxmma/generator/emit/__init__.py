@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.instructions import Catalog
+from ptxmma.catalog.instructions import Catalog
 
 #: Outputs by the name that ``ptxmma generate --only`` takes; each names a module of this package.
 EMITTERS = ("database", "c_headers", "cuda", "matrices", "block_scaling", "shared_layout", "python_layouts", "cmake", "docs", "readme")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma import layouts
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
 from ptxmma.model import ElementType, Layout, ScaleLayout, Spec
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
 
 _FILES = {
     "generated/cmake/ptxmmaConfig.cmake": "cmake/config.cmake.jinja",

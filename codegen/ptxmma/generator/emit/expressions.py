@@ -1,12 +1,11 @@
-"""Formulas as source text: C and Python for programs, LaTeX for people; for bit maps see :mod:`ptxmma.expressions`."""
+"""Formulas as source text: C and Python for programs, LaTeX for people; for bit maps see :mod:`ptxmma.catalog.expressions`."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
-from ptxmma import formula
-from ptxmma.model import Cases
+from ptxmma.model import Cases, formula
 
 _C_OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",

@@ -11,14 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ptxmma import formula
-from ptxmma.bitmap import BitMap
-from ptxmma.expressions import gather
+from ptxmma.catalog.expressions import gather
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.expressions import to_python
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
-from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec
+from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec, formula
+from ptxmma.model.bitmap import BitMap
 
 _PACKAGE = "generated/python/ptxmma_layouts"
 _LONGEST_LINE = 140

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output
-from ptxmma.instructions import Catalog, Instruction
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:

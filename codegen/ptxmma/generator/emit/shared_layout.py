@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
 from ptxmma.model import SharedMemory, Spec, matches
 
 

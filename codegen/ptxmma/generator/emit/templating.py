@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from ptxmma.instructions import Catalog
+from ptxmma.catalog.instructions import Catalog
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 

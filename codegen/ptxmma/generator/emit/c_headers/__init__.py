@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ptxmma import requirements
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.variants import SHAPE, placeholders
 from ptxmma.generator.emit import Output, c_text, expressions
 from ptxmma.generator.emit.c_headers.layouts import Family, Function
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import CanonicalLayout, Condition, DescriptorField, InstructionSet, SharedMemory, Spec, Target
-from ptxmma.variants import SHAPE, placeholders
 
 _FOLDER = "generated/include/ptxmma"
 #: The types of a variant that the tables have a column for.

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ptxmma import formula, layouts
-from ptxmma.bitmap import BitMap
-from ptxmma.expressions import gather
+from ptxmma.catalog import layouts
+from ptxmma.catalog.expressions import gather
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.expressions import to_c
-from ptxmma.instructions import Catalog, Instruction
-from ptxmma.model import Cases, Granularity, Layout, matches
-from ptxmma.operands import Operand
+from ptxmma.model import Cases, Granularity, Layout, formula, matches
+from ptxmma.model.bitmap import BitMap
 
 #: A mask of legal field values is one 32-bit word.
 _WIDEST_FIELD = 5

@@ -11,14 +11,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.variants import SHAPE, placeholders, telling_tokens
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.cuda.functions import Function, Functions, identifier
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog, Instruction
 from ptxmma.model import InstructionSet, Layout, RegisterType, Shape
-from ptxmma.operands import Operand
-from ptxmma.variants import SHAPE, placeholders, telling_tokens
 
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")

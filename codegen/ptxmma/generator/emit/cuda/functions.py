@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ptxmma.catalog.instructions import Instruction, OperandForm
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.cuda.guards import Guard
-from ptxmma.instructions import Instruction, OperandForm
 from ptxmma.model import Spec
-from ptxmma.operands import Operand
 
 _INT_MAX = 2**31 - 1  # nvcc prints larger immediates as negative
 _LISTED = 16  # registers on a line of a long list

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.requirements import version_key
 from ptxmma.model import Spec, Target
-from ptxmma.requirements import version_key
 
 
 class Guard(NamedTuple):

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.evidence import summary
+from ptxmma.catalog import evidence_summary as summary
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.database import rows as sql_rows
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
 from ptxmma.model import Database
 
 _FOLDER = "generated/database"

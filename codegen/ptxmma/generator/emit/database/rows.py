@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.evidence import summary
-from ptxmma.instructions import Catalog
+from ptxmma.catalog import evidence_summary as summary
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import Operand
 from ptxmma.model import (
     Condition,
     Fragment,
@@ -22,7 +23,6 @@ from ptxmma.model import (
     Statement,
     matches,
 )
-from ptxmma.operands import Operand
 
 #: What SQL has: text, integers (truth values too) and NULL.
 Value = str | int | None

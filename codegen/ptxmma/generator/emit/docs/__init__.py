@@ -9,15 +9,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma import pictures, requirements
-from ptxmma.evidence import summary
+from ptxmma.catalog import evidence_summary as summary
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import evidence
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.docs import family, peers, proofs, rest
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
+from ptxmma.matrices import pictures
 from ptxmma.model import Choice, Container, ElementType, Granularity, SharedMemory, Spec
 
 _FOLDER = "docs/reference"

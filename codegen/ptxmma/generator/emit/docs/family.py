@@ -10,14 +10,17 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ptxmma import layouts, pictures, requirements
-from ptxmma.expressions import both_ways
+from ptxmma.catalog import layouts, requirements
+from ptxmma.catalog.expressions import both_ways
+from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.expressions import cases_to_latex, to_latex
-from ptxmma.instructions import Catalog, Instruction, operand_names
-from ptxmma.layouts import Plan
+from ptxmma.matrices import pictures
 from ptxmma.model import (
     Accumulation,
     Cases,
@@ -32,8 +35,6 @@ from ptxmma.model import (
     Statement,
     matches,
 )
-from ptxmma.operands import Operand
-from ptxmma.variants import SHAPE, Variant, placeholders, qualifier_values, shape_token, syntax_parts
 
 #: Marks what assemblers do otherwise than the manual says.
 _DAGGER = "\u2020"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 
-from ptxmma import pictures
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices import pictures
 from ptxmma.model import Granularity, SharedMemory, Spec, Swizzle
-from ptxmma.operands import Operand
 
 
 class Gallery:

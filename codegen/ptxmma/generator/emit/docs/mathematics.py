@@ -10,8 +10,7 @@ import ast
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ptxmma import formula
-from ptxmma.model import Case, Cases
+from ptxmma.model import Case, Cases, formula
 
 
 class Written(NamedTuple):

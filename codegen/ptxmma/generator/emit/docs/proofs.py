@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ptxmma.catalog.evidence_summary import Evidence, Summary
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.evidence.assembler import Assembler
 from ptxmma.evidence.silicon import Silicon
-from ptxmma.evidence.summary import Evidence, Summary
 from ptxmma.generator.emit.docs import family, rest
 from ptxmma.generator.evidence import Reports
-from ptxmma.instructions import Catalog
 from ptxmma.model import InstructionSet
 
 #: Digits of a digest that tell files apart.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ptxmma import pictures
+from ptxmma.matrices import pictures
 from ptxmma.model import Condition, Range
 
 #: What could be markup where it stands: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.

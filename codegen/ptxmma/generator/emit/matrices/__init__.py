@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.metadata import Metadata
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.matrices import packing, sparse
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.instructions import Catalog
-from ptxmma.metadata import Metadata
-from ptxmma.operands import Operand
 
 _FOLDER = "generated/include/ptxmma"
 #: Bytes that a thread loads at once.

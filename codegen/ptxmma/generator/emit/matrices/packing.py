@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from ptxmma import formula
-from ptxmma import metadata as metadata_of
-from ptxmma.bitmap import BitMap
+from ptxmma.catalog import metadata as metadata_of
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices.sparse import memory_bits
-from ptxmma.model import Layout, Spec
-from ptxmma.operands import Operand
+from ptxmma.model import Layout, Spec, formula
+from ptxmma.model.bitmap import BitMap
 
 
 class Element(NamedTuple):

@@ -1,0 +1,238 @@
+"""Elements as arrays: which dtype holds which type, its bits, its numbers, and torch tensors without a copy.
+
+A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
+4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types narrower than a byte have one element
+in each byte; :func:`pack_bytes` and :func:`unpack_bytes` lead to several in each, and back.  A torch tensor on the CPU serves as well:
+its memory is used as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.model import ElementType
+
+#: An array of any dtype.
+Array = npt.NDArray[Any]
+
+
+@functools.cache
+def dtype(element: ElementType) -> np.dtype[Any]:
+    """The dtype that holds one element, e.g. ``float8_e4m3fn`` for e4m3."""
+    return _named(element.numpy)
+
+
+def _named(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+def bits_dtype(element: ElementType) -> np.dtype[Any]:
+    """The unsigned integer that holds the bits of one element, e.g. ``uint8`` for e4m3."""
+    return np.dtype(f"u{dtype(element).itemsize}")
+
+
+def is_tensor(value: object) -> bool:
+    """Whether ``value`` is a torch tensor; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def as_array(value: Any, what: str = "the matrix") -> Array:
+    """``value`` as a NumPy array, without a copy; a tensor's dtype becomes the dtype of the same name.
+
+    Raises:
+        ValueError: neither an array of numbers in this machine's byte order nor a tensor on the CPU that an array can share; an array
+            with a mask, which nothing here would heed.
+    """
+    if is_tensor(value):
+        return _shared(value, what)
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{what} must be a NumPy array or a torch tensor, not {type(value).__name__}")
+    if type(value) is not np.ndarray:
+        if isinstance(value, np.ma.MaskedArray):
+            raise ValueError(f"{what} is a masked array, whose mask would be lost; say what stands in the masked places: .filled(0)")
+        value = value.view(np.ndarray)  # without what a subclass such as numpy.matrix does in its own way
+    array: Array = value
+    if not array.dtype.isnative:
+        raise ValueError(f"{what} has dtype {array.dtype}, of the other byte order; convert it with .astype({array.dtype.name!r})")
+    if array.dtype.kind not in "biuf" and array.dtype.type.__module__ != ml_dtypes.__name__:
+        raise ValueError(f"{what} has dtype {array.dtype}, which is no number")
+    return array
+
+
+def _shared(tensor: Any, what: str) -> Array:
+    """A tensor's memory as an array."""
+    import torch  # here already: the caller has a tensor
+
+    if tensor.device.type != "cpu":
+        raise ValueError(
+            f"{what} is on {tensor.device}; bring it here with .cpu(), or use the functions for the device from <ptxmma/ptxmma.cuh>"
+        )
+    if tensor.layout != torch.strided:
+        raise ValueError(f"{what} is a tensor of layout {tensor.layout}; convert it with .to_dense()")
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name.endswith("_x2"):
+        raise ValueError(f"{what} has dtype torch.{name}, two elements in a byte; ptxmma.arrays.elements.unpack_bytes gives one in each")
+    plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.dtype.itemsize)
+    try:
+        held = _named(name)
+    except TypeError:
+        plain = None
+    if plain is None or tensor.dtype.is_complex:
+        raise ValueError(f"{what} has dtype torch.{name}, which no array of numbers has")
+    array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(held)
+    return array
+
+
+def bits(value: Any, itemsize: int, what: str) -> Array:
+    """An array of any dtype of that many bytes as unsigned integers; the same memory.
+
+    Raises:
+        ValueError: as :func:`as_array`, or a dtype of another size.
+    """
+    array = as_array(value, what)
+    if array.dtype.itemsize != itemsize:
+        raise ValueError(
+            f"{what} has dtype {array.dtype}; it takes {np.dtype(f'u{itemsize}')}, or any dtype of {itemsize} bytes, for its bits"
+        )
+    return array.view(f"u{itemsize}")
+
+
+def like(result: Array, given: Any) -> Any:
+    """``result`` in the kind that the caller gave: a tensor on the same memory where that was a tensor.
+
+    Where torch does not have the dtype, or has no more than its name, as for the 4-bit integers, the tensor is one of the bits.
+    """
+    if not is_tensor(given):
+        return result
+    import torch
+
+    plain = torch.from_numpy(result.view(f"u{result.dtype.itemsize}"))
+    held = None if result.dtype in _named_only() else getattr(torch, result.dtype.name, None)
+    return plain if held is None else plain.view(held)
+
+
+@functools.cache
+def _named_only() -> list[np.dtype[Any]]:
+    """Dtypes with whose torch namesakes nothing can be computed: the integers narrower than a byte."""
+    return [np.dtype(getattr(ml_dtypes, name)) for name in ("int4", "uint4")]
+
+
+def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
+    """The bits of every element as unsigned integers, those of narrow types in the low bits; the same memory, not a copy.
+
+    Raises:
+        ValueError: no array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
+    """
+    array = as_array(value, what)
+    own, plain = dtype(element), bits_dtype(element)
+    if array.dtype not in (own, plain):
+        other = "" if own == plain else f", or {plain} for raw bits"
+        raise ValueError(f"{what} has dtype {array.dtype}; {element.name} takes {own}{other}")
+    array = array.view(plain)
+    if element.bits < 8 and array.size and int(array.max()) >> element.bits:
+        raise ValueError(
+            f"{what} holds {int(array.max()):#x}: {element.name} has {element.bits} bit{'s' * (element.bits > 1)},"
+            f" so its codes are 0..{(1 << element.bits) - 1:#x}"
+        )
+    return array
+
+
+def typed(bits: Array, element: ElementType) -> Array:
+    """Unsigned integers that hold bits, as an array of the type's own dtype; the same memory."""
+    return bits.view(dtype(element))
+
+
+def numbers(bits: Array, element: ElementType) -> Array:
+    """The numbers that bits stand for: ``float64`` for floating point, ``int64`` for integers and single bits."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+        return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
+
+
+def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
+    """The array with ``fill`` behind its elements, up to ``shape``; itself where it has that shape."""
+    if array.shape == shape:
+        return array
+    result = np.full(shape, fill, array.dtype)
+    result[tuple(map(slice, array.shape))] = array
+    return result
+
+
+# --- several elements in a byte -------------------------------------------------------------------------------------------------
+
+
+def pack_bytes(matrix: Any, element: ElementType | str, *, database: DatabaseLike = None) -> Any:
+    """A matrix (..., C) of a type narrower than a byte, one element in each byte, as ``uint8`` (..., C * bits / 8): low bits first.
+
+    That is how C and CUDA hold such matrices.  With two e2m1 in a byte it is what ``torch.float4_e2m1fn_x2`` holds: ``.view`` the
+    tensor as that.
+
+    Args:
+        matrix: of the type's dtype, or its codes as ``uint8``; an array, or a torch tensor on the CPU.
+        element: a type of 1, 2, 4 or 8 bits, by its name in PTX: ``"e2m1"``.
+        database: where the type comes from; the packaged database by default.
+
+    Raises:
+        ValueError: an unknown type or one that does not fill bytes, another dtype, an empty array, or columns that do not fill bytes.
+    """
+    kind = _filling(element, database)
+    held = codes(matrix, kind)
+    each = 8 // kind.bits
+    if not held.ndim or not held.size or held.shape[-1] % each:
+        raise ValueError(
+            f"the matrix has shape {held.shape}; the last size must be a multiple of {each}, the {kind.name} in a byte, 1 or more"
+        )
+    return like(joined(held, kind.bits), matrix)
+
+
+def unpack_bytes(packed: Any, element: ElementType | str, *, database: DatabaseLike = None) -> Any:
+    """The matrix (..., C) of the type's dtype that bytes (..., C * bits / 8) hold: the inverse of :func:`pack_bytes`.
+
+    Args:
+        packed: ``uint8``, or a tensor of ``torch.float4_e2m1fn_x2``, for which the result is ``uint8`` codes: torch has no other dtype
+            for them.
+        element: as for :func:`pack_bytes`.
+        database: as for :func:`pack_bytes`.
+
+    Raises:
+        ValueError: an unknown type or one that does not fill bytes, no bytes, or an empty array.
+    """
+    kind = _filling(element, database)
+    if is_tensor(packed) and str(packed.dtype).endswith(f"{dtype(kind).name}_x2"):
+        packed = packed.view(sys.modules["torch"].uint8)
+    held = as_array(packed, "packed")
+    if held.dtype != np.uint8 or not held.ndim or not held.size:
+        raise ValueError(f"packed must be uint8 (..., bytes), at least one; this is {held.dtype} of shape {held.shape}")
+    return like(typed(split(held, kind.bits), kind), packed)
+
+
+def joined(codes: Array, bits: int) -> Array:
+    """Codes of so many bits, a byte for each where they are narrower, as contiguous full bytes along the last axis, low bits first."""
+    if bits >= 8:
+        return np.ascontiguousarray(codes)
+    each = codes.reshape(*codes.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
+    return np.ascontiguousarray(np.bitwise_or.reduce(each, axis=-1))
+
+
+def split(packed: Array, bits: int) -> Array:
+    """The inverse of :func:`joined`."""
+    if bits >= 8:
+        return packed
+    each: Array = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    return each.reshape(*packed.shape[:-1], -1)
+
+
+def _filling(element: ElementType | str, database: DatabaseLike) -> ElementType:
+    """A type of which several, or one, fill a byte."""
+    known = {entry.name: entry for entry in catalog(database).database.spec.types.elements if 8 % entry.bits == 0}
+    name = element.name if isinstance(element, ElementType) else element
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"{name!r} is no element type that fills bytes; these do: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,1 @@
+"""Looking things up: instructions, their spellings, operands, layouts and requirements."""

@@ -1,0 +1,136 @@
+"""Everything that is known of one instruction, as plain data: what ``ptxmma show`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ptxmma.catalog import throughput
+from ptxmma.catalog.expressions import both_ways
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import Operand
+from ptxmma.model import Layout
+
+#: Facts of the spec that say where they hold, which is settled once the instruction is known.
+_SETTLED = {"when", "family"}
+
+
+def describe(instruction: Instruction) -> dict[str, Any]:
+    """All that the database knows of an instruction, in dicts, lists, strings and integers.
+
+    Raises:
+        ValueError: the evidence beside the database is none of this version of ptxmma.
+    """
+    variant = instruction.variant
+    return {
+        "instruction": instruction.canonical,
+        "identifier": instruction.identifier,
+        "title": variant.instruction.title,
+        "family": instruction.family,
+        "documented": instruction.documented,
+        "source": variant.form.source,
+        "shape": list(instruction.shape) if instruction.shape else None,
+        "scope": variant.instruction.scope,
+        "sparse": instruction.sparse,
+        "asynchronous": variant.instruction.asynchronous,
+        "syntax": variant.instruction.syntax,
+        "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
+        "forms": [{"name": form.name, "operands": form.syntax} for form in instruction.forms],
+        "operands": [_operand(operand) for operand in _operands(instruction)],
+        "layouts": _layouts(instruction),
+        "metadata": _metadata(instruction),
+        "requirements": _plain(instruction.requirements()),
+        "observed": _plain(instruction.observed()),
+        "accepted_by": instruction.accepted_by(),
+        "releases": instruction.releases(),
+        "semantics": _plain(instruction.semantics()),
+        "undefined": _plain(instruction.undefined()),
+        "uniform": _plain(instruction.uniform()),
+        "notes": _plain(instruction.notes()),
+        "throughput": [peak._asdict() for peak in throughput.peaks(instruction)],
+        "evidence": _evidence(instruction),
+        "errata": _plain(instruction.errata()),
+    }
+
+
+def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
+    """The spec's entries as JSON would have them."""
+    plain = (msgspec.json.decode(msgspec.json.encode(entry)) for entry in entries)
+    return [{key: value for key, value in entry.items() if key not in _SETTLED} for entry in plain]
+
+
+def _operands(instruction: Instruction) -> list[Operand]:
+    """The operands of all forms, each once."""
+    return list({operand.name: operand for form in instruction.forms for operand in form.operands}.values())
+
+
+def _operand(operand: Operand) -> dict[str, Any]:
+    return {
+        "name": operand.name,
+        "kind": operand.kind,
+        "title": operand.title,
+        "access": operand.access,
+        "type": operand.element_type,
+        "bits": operand.bits,
+        "shift": operand.shift,
+        "rows": operand.rows,
+        "cols": operand.cols,
+        "computations": operand.computations,
+        "elements": operand.elements,
+        "registers": operand.registers,
+        "register_types": list(operand.register_types),
+        "c_type": operand.c_type,
+        "constraint": operand.constraint,
+        "immediates": _immediates(operand.immediates),
+        "takes_register": operand.takes_register,
+        "default": operand.default,
+        "uniform": operand.uniform,
+        "layout": operand.layout.name if operand.layout else None,
+        "source": operand.source,
+    }
+
+
+def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
+    """The legal constants one by one, or the first and last of a range, which may be long; None where a constant may not stand."""
+    return {"first": legal[0], "last": legal[-1]} if isinstance(legal, range) else None if legal is None else list(legal)
+
+
+def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
+    """The layouts of its operands, each once, as expressions both ways."""
+    held: dict[str, tuple[Layout, list[str]]] = {}
+    for operand in _operands(instruction):
+        if operand.layout is not None:
+            held.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand.name)
+    found = []
+    for layout, operands in held.values():
+        forward, back = both_ways(instruction.database.spec, layout)
+        found.append({"name": layout.name, "kind": layout.kind, "operands": operands, "forward": forward, "back": back})
+    return found
+
+
+def _evidence(instruction: Instruction) -> dict[str, Any]:
+    proof = instruction.evidence
+    return {
+        "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
+        "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "how": ran.how} for ran in proof.executed],
+        "peers": list(proof.peers),
+        "differing": list(proof.differing),
+        "stale": list(proof.stale),
+    }
+
+
+def _metadata(instruction: Instruction) -> dict[str, Any] | None:
+    """The sparsity metadata; None where there is none."""
+    try:
+        metadata = instruction.metadata
+    except Missing:
+        return None
+    return {
+        "pattern": metadata.granularity.name,
+        "selectors": metadata.selectors,
+        "width": metadata.width,
+        "legal": list(metadata.legal),
+        "contributors": metadata.contributors,
+    }

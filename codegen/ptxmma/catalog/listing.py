@@ -1,0 +1,114 @@
+"""Instructions as lines of a list: those that differ in n alone share one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.variants import placeholders, shape_token
+from ptxmma.model import Spec
+
+
+class Line(NamedTuple):
+    """What instructions that differ in n alone have in common.
+
+    Attributes:
+        spelling: canonical; with the letter N, ``m64nNk16``, where the line stands for many.
+        shape: ``"m16n8k16"`` or ``"m64nNk16"``; empty where they have none.
+        types: the element types that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``.
+        n: every n, ascending; empty where they have no shape.
+        accepted_by: every target that accepts them, with the first PTX ISA version.
+        documented: whether the manual has them.
+        instructions: they themselves.
+    """
+
+    spelling: str
+    shape: str
+    types: tuple[str, ...]
+    n: tuple[int, ...]
+    accepted_by: dict[str, str]
+    documented: bool
+    instructions: tuple[Instruction, ...]
+
+
+def lines(instructions: Iterable[Instruction], *, merged: bool = True) -> list[Line]:
+    """A line for each set of instructions that differ in n alone; with ``merged`` false a line for each instruction."""
+    if not merged:
+        return [_line([found]) for found in instructions]
+    alike: dict[object, list[Instruction]] = {}
+    for found in instructions:
+        alike.setdefault((_spelling(found), found.documented), []).append(found)
+    return [_line(entries) for candidates in alike.values() for entries in _by_acceptance(candidates)]
+
+
+def _by_acceptance(candidates: Sequence[Instruction]) -> list[list[Instruction]]:
+    """Instructions in sets of which each is accepted by the same targets from the same versions on."""
+    sets: list[tuple[dict[str, str], list[Instruction]]] = []
+    for found in candidates:
+        accepted = found.accepted_by()
+        entries = next((entries for other, entries in sets if other == accepted), None)
+        if entries is None:
+            sets.append((accepted, [found]))
+        else:
+            entries.append(found)
+    return [entries for _, entries in sets]
+
+
+def _spelling(found: Instruction) -> str:
+    """The canonical spelling with the letter N in place of n."""
+    shape = found.shape
+    if shape is None:
+        return found.canonical
+    m, n, k = shape
+    return found.canonical.replace(f".{shape_token(m, n, k)}.", f".{shape_token(m, 'N', k)}.")
+
+
+def _line(entries: Sequence[Instruction]) -> Line:
+    first = entries[0]
+    sizes = tuple(sorted(int(entry.variant.facts["n"]) for entry in entries if first.shape is not None))
+    shape = ""
+    if first.shape is not None:
+        m, n, k = first.shape
+        shape = shape_token(m, "N" if len(sizes) > 1 else n, k)
+    spelling = _spelling(first) if len(sizes) > 1 else first.canonical
+    return Line(spelling, shape, _types(first), sizes, first.accepted_by(), first.documented, tuple(entries))
+
+
+def _types(found: Instruction) -> tuple[str, ...]:
+    known = {entry.name for entry in found.database.spec.types.elements}
+    qualifiers = found.qualifiers
+    return tuple(qualifiers[name] for name in placeholders(found.variant.instruction.syntax) if qualifiers.get(name) in known)
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Ascending numbers as few words: ``"8..32 by 8, 48..256 by 16"``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        run = runs[-1] if runs else []
+        if len(run) == 1 or (run and number - run[-1] == run[1] - run[0]):
+            run.append(number)
+        else:
+            runs.append([number])
+    texts: list[str] = []
+    for run in runs:
+        texts += [f"{run[0]}..{run[-1]} by {run[1] - run[0]}"] if len(run) > 2 else map(str, run)
+    return ", ".join(texts)
+
+
+def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:
+    """The targets among ``names`` from which the others have their features; ``+`` follows one from which some do.
+
+    ``["sm_80+"]`` for all that have the features of sm_80, ``["sm_90a"]`` for a target that no other includes.
+    """
+    known = requirements.targets_of(spec.targets)
+    accepted = set(names)
+    from_others = {name: known.features(name) & accepted - {name} for name in accepted}
+    parents = set().union(*from_others.values())
+    return [name + "+" * (name in parents) for name in known.by_name if name in accepted and not from_others[name]]
+
+
+def first_version(accepted_by: dict[str, str], target: str | None = None) -> str:
+    """The first PTX ISA version that has an instruction, on ``target`` or on any."""
+    return accepted_by[target] if target else min(accepted_by.values(), key=requirements.version_key)

@@ -1,0 +1,92 @@
+"""Requirements: the targets that accept a variant and the first PTX ISA version on each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from ptxmma.catalog.variants import Variant
+from ptxmma.model import Observation, Requirement, Spec, Target
+
+
+@functools.cache
+def version_key(version: str) -> tuple[int, ...]:
+    """Sort key of a version: ``8.10`` comes after ``8.9``."""
+    return tuple(map(int, version.split(".")))
+
+
+class Targets:
+    """The targets of a spec and which one has the features of which."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self.by_name = {target.name: target for target in targets}
+        self._closure: dict[str, frozenset[str]] = {}
+
+    def features(self, name: str) -> frozenset[str]:
+        """The targets whose features ``name`` has, itself included."""
+        found = self._closure.get(name)
+        if found is None:
+            found = frozenset({name}).union(*(self.features(parent) for parent in self.by_name[name].includes))
+            self._closure[name] = found
+        return found
+
+    def including(self, names: Iterable[str]) -> list[Target]:
+        """Every target that has the features of at least one of ``names``, in the order of the spec."""
+        wanted = set(names)
+        return [target for target in self.by_name.values() if wanted & self.features(target.name)]
+
+    @functools.cache  # noqa: B019  # a handful of Targets lives as long as the process
+    def common(self, sets: tuple[tuple[str, ...], ...]) -> tuple[Target, ...]:
+        """Every target that has the features of at least one of each set, in the order of the spec."""
+        allowed = [{target.name for target in self.including(names)} for names in sets]
+        return tuple(target for target in self.by_name.values() if all(target.name in names for names in allowed))
+
+    @functools.cache  # noqa: B019
+    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: str) -> dict[str, str]:
+        """Target -> the larger of ``first`` and its own first version, for :meth:`common`."""
+        return {target.name: max(first, target.ptx, key=version_key) for target in self.common(sets)}
+
+
+@functools.lru_cache(maxsize=4)
+def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
+    """The :class:`Targets` of a spec, made once."""
+    return Targets(spec_targets)
+
+
+def stated(variant: Variant) -> list[Requirement]:
+    """What the manual asks of a variant, rule by rule."""
+    return list(variant.requires)
+
+
+def observed(variant: Variant) -> list[Observation]:
+    """What assemblers do differently for a variant (at most one entry in a valid spec)."""
+    return list(variant.observed)
+
+
+def releases(spec: Spec, variant: Variant) -> dict[str, str]:
+    """Where releases of the assembler differ: canonical spelling (the instruction itself) or accepting target -> how."""
+    found = {target.name: target.releases for target in accepting(spec, variant) if target.releases}
+    own = "; ".join(entry.releases for entry in variant.observed if entry.releases)
+    return {variant.canonical: own} | found if own else found
+
+
+def floor(variant: Variant) -> str:
+    """The first PTX ISA version that has the instruction itself, whatever the target."""
+    seen = [entry.ptx for entry in variant.observed if entry.ptx]
+    return seen[0] if seen else max((rule.ptx for rule in variant.requires if rule.ptx), key=version_key)
+
+
+def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
+    """The targets that accept a variant with the newest assembler: the smallest set that the rules leave."""
+    return targets_of(spec.targets).common(_target_sets(variant))
+
+
+def accepted_by(spec: Spec, variant: Variant) -> dict[str, str]:
+    """Target -> first PTX ISA version: the larger of the instruction's and the target's own."""
+    return targets_of(spec.targets).first_versions(_target_sets(variant), floor(variant)).copy()
+
+
+def _target_sets(variant: Variant) -> tuple[tuple[str, ...], ...]:
+    """The sets of targets of which a variant needs one each."""
+    seen = tuple(entry.targets for entry in variant.observed if entry.targets)
+    return seen or tuple(rule.targets for rule in variant.requires if rule.targets)

@@ -1,0 +1,247 @@
+"""Sums of products: their exact value, and how far from it a result may be.
+
+The PTX ISA leaves the order of accumulation, mostly the rounding of sums, and the handling of subnormal inputs open.  Of sums it
+promises a precision: "Accumulation of the intermediate values is performed with at least single precision", for f16 "When both .ctype
+and .dtype are specified as .f16, the accumulation is performed with at least half precision" (9.7.14.5.14, 9.7.14.6.3, 9.7.15.5.2,
+9.7.15.6.3), "more than half and less than single" for wgmma with FP8 and D in f32 (release notes of PTX ISA 9.2).  Precision is read as a
+number of digits; the range of exponents is that of the sums' type or of D's, whichever is wider.  Products, and elements times their
+scale factors, count as exact: they fit.
+
+For N terms that are not zero (products and the addend), ``S`` the sum of their magnitudes, and ``u`` the distance from 1 to the next
+number of the type whose precision sums have at least, the bound is the sum of
+
+* ``S * N u / (1 - N u)``: N sums in any order, each rounded in any direction (half of ``u`` where the manual says to nearest), and N
+  times the smallest number of that range;
+* every term with a subnormal input, where the manual leaves open how those are handled;
+* what one unit in the last place of an input changes, where the input has more bits than its type (a tf32 in 32 bits) and the manual
+  leaves open what becomes of them;
+* where D is narrower than the sums, one unit in the last place of D at the result: the sum is rounded once more, in any direction;
+* what double precision loses here.
+
+The bound is infinite, nothing is promised,
+
+* where finite terms can leave the range of the sums, or the result that of D;
+* where a sum has an infinity or a NaN only if subnormal inputs, or bits beyond an input's type, are read in one of several ways.
+
+It is 0 where infinities and NaNs among the inputs decide the sum, however it is done: then the value is what IEEE 754 says.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.model import ElementType
+
+#: What computing the value in double precision can add to its error for each term: relative to S, and where a product underflows.
+_OWN, _OWN_LEAST = 2.0**-52, 2.0**-1074
+
+
+class Factors(msgspec.Struct, frozen=True, eq=False):
+    """The elements of A or B as instructions may read them, ``float64``.
+
+    Attributes:
+        numbers: as they are.
+        flushed: with zeros in place of subnormal numbers.
+        cut: without the bits that an element has beyond its type.
+        most: the largest that rounding these bits away can make of them, away from zero.
+        aligned: subnormal numbers as large as the smallest normal one.
+    """
+
+    numbers: Array
+    flushed: Array
+    cut: Array
+    most: Array
+    aligned: Array
+
+    @classmethod
+    def of(cls, codes: Array, element: ElementType, sign: int = 1) -> Factors:
+        """Elements of a type, by their bits; a sign of -1 negates them."""
+        with np.errstate(all="ignore"):
+            numbers = sign * elements.numbers(codes, element)
+            magnitudes, least = np.abs(numbers), element.smallest_normal
+            flushed = np.where(magnitudes < least, 0, numbers)
+            aligned = np.where(magnitudes == 0, 0, np.copysign(np.maximum(magnitudes, least), numbers))
+            cut = most = numbers
+            spare = element.bits - 1 - element.exponent - element.mantissa  # low bits beyond the type: 13 of a tf32
+            if spare > 0:
+                short = codes >> spare << spare
+                cut = sign * elements.numbers(short, element)
+                most = np.where((codes == short) | np.isnan(numbers), numbers, np.copysign(_rounded_up(magnitudes, element), numbers))
+            return cls(numbers, flushed, cut, most, aligned)
+
+    def times(self, scales: Factors) -> Factors:
+        """Each element with its scale factor."""
+        with np.errstate(all="ignore"):
+            return Factors(*(getattr(self, name) * getattr(scales, name) for name in self.__struct_fields__))
+
+
+def _rounded_up(magnitudes: Array, element: ElementType) -> Array:
+    """The magnitudes and one unit in their last place; infinity beyond the largest number of the type."""
+    exponents = np.frexp(np.maximum(magnitudes, element.smallest_normal))[1] - 1
+    return np.where(magnitudes > element.largest, np.inf, magnitudes + np.ldexp(element.unit, exponents))
+
+
+class Products(msgspec.Struct, frozen=True, eq=False):
+    """The terms of a matrix product.
+
+    Sums of magnitudes leave out the terms with infinities and NaNs.
+
+    Attributes:
+        a: (..., m, k); kept: which elements of it take part, (..., m, k) too: those of a sparse A that are stored.
+        b: (..., k, n).
+        c: the addend, ``float64`` (..., m, n), and its type.
+    """
+
+    a: Factors
+    kept: Array
+    b: Factors
+    c: Array
+    c_type: ElementType
+
+    def value(self) -> Array:
+        """The sums, in double precision; infinite, or no number, where that overflows."""
+        with np.errstate(all="ignore"):
+            return self._sums(self.a.numbers, self.b.numbers, self.c)
+
+    def special(self, *, subnormals: bool) -> tuple[Array, Array]:
+        """The sums that infinities and NaNs among the inputs decide, else 0; and which of them depend on how inputs are read.
+
+        Inputs are read as they are, without the bits beyond their type, rounded to their type and, unless ``subnormals`` count,
+        without subnormal numbers.
+        """
+        if all(np.isfinite(numbers).all() for numbers in (self.a.most, self.b.most, self.c)):
+            return np.zeros(()), np.zeros((), bool)
+        a, b = self.a, self.b
+        readings = [(a.numbers, b.numbers), (a.cut, b.cut), (a.most, b.most)] + ([] if subnormals else [(a.flushed, b.flushed)])
+        found, *others = [self._decided(*reading) for reading in readings]
+        unsure = [(found != other) & ~(np.isnan(found) & np.isnan(other)) for other in others]
+        return found, np.logical_or.reduce(unsure)
+
+    def _decided(self, a: Array, b: Array) -> Array:
+        """Infinite and NaN sums; what is finite counts by its sign alone, so that nothing overflows."""
+        signs = self._sums(*[np.where(np.isfinite(numbers), np.sign(numbers), numbers) for numbers in (a, b, self.c)])
+        return np.where(np.isfinite(signs), 0, signs)
+
+    def _sums(self, a: Array, b: Array, c: Array) -> Array:
+        """``a @ b + c`` over the kept elements: one that is left out counts for nothing, even opposite an infinity."""
+        special = np.flatnonzero(~np.isfinite(b).all(axis=tuple(axis for axis in range(b.ndim) if axis != b.ndim - 2)))
+        finite = b.copy()
+        finite[..., special, :] = 0
+        rest = a.copy()
+        rest[..., special] = 0
+        result: Array = rest @ finite
+        for k in special:
+            result = result + np.where(self.kept[..., :, k, None], a[..., :, k, None] * b[..., k, None, :], 0)
+        return result + c
+
+    def count(self) -> Array:
+        """Terms of each sum that are not zero."""
+        counted: Array = (self.kept & (self.a.numbers != 0)).astype(np.float64) @ (self.b.numbers != 0) + (self.c != 0)
+        return counted
+
+    def magnitude(self) -> Array:
+        """The sums of the terms' magnitudes."""
+        return _magnitude(self.a.numbers, self.b.numbers, self.c)
+
+    def most(self) -> Array:
+        """The same where bits beyond the inputs' types make the most of them."""
+        return _magnitude(self.a.most, self.b.most, self.c)
+
+    def subnormal(self) -> Array:
+        """The sums of the magnitudes of those terms that have a subnormal input."""
+        c = np.where(np.abs(self.c) < self.c_type.smallest_normal, 0, self.c)
+        return self.magnitude() - _magnitude(self.a.flushed, self.b.flushed, c)
+
+    def aligned(self) -> Array:
+        """The sums of the terms' magnitudes as a chip sees them that does not normalise subnormal inputs."""
+        return _magnitude(self.a.aligned, self.b.aligned, self.c)
+
+    def largest(self) -> Array:
+        """The largest of these magnitudes in each sum."""
+        a, b, found = _finite(self.a.aligned), _finite(self.b.aligned), _finite(self.c)
+        for k in range(a.shape[-1]):
+            found = np.maximum(found, a[..., :, k, None] * b[..., k, None, :])
+        return found
+
+
+def _finite(numbers: Array) -> Array:
+    """Magnitudes, 0 for what is infinite or no number."""
+    return np.where(np.isfinite(numbers), np.abs(numbers), 0)
+
+
+def _magnitude(a: Array, b: Array, c: Array) -> Array:
+    return np.asarray(_finite(a) @ _finite(b) + _finite(c))
+
+
+def bound(products: Products, sums: ElementType, result: ElementType, *, nearest: bool = False, subnormals: bool = False) -> Array:
+    """How far from :meth:`Products.value` the manual lets each element of D be.
+
+    Args:
+        products: the terms.
+        sums: the type whose precision the sums have at least.
+        result: the type of D.
+        nearest: sums are rounded to nearest; otherwise in any direction.
+        subnormals: subnormal inputs count; otherwise they may or may not.
+    """
+    with np.errstate(all="ignore"):
+        most, value = products.most(), np.abs(products.value())
+        allowed = _rounding(products, most, sums, result, nearest=nearest) + (most - products.magnitude())
+        if not subnormals:
+            allowed = allowed + products.subnormal()
+        sums_fit = most + allowed <= _wider(sums, result).largest
+        if result.mantissa < sums.mantissa:
+            allowed = allowed + _last_rounding(value + allowed, result)
+        return _promised(products, allowed, sums_fit, value + allowed <= result.largest, subnormals=subnormals)
+
+
+def chip_bound(products: Products, sums: ElementType, result: ElementType) -> Array:
+    """The same for a chip on which subnormal inputs count, but align other terms as the smallest normal number does.
+
+    Where D is narrower than the sums, each sum may be rounded to D's precision.
+    """
+    with np.errstate(all="ignore"):
+        magnitude = products.aligned()
+        allowed = _rounding(products, magnitude, sums, sums) + (products.most() - products.magnitude())
+        if result.mantissa < sums.mantissa:
+            allowed = allowed + _last_rounding(magnitude + allowed, result)
+        return _promised(products, allowed, magnitude + allowed <= result.largest)
+
+
+def cut_off_bound(products: Products, fraction_bits: int, result: ElementType) -> Array:
+    """The same for a chip that cuts every term off ``fraction_bits`` below the leading bit of the largest, and the sum likewise."""
+    with np.errstate(all="ignore"):
+        magnitude, largest = products.magnitude(), products.largest()
+        step = np.where(largest > 0, np.exp2(np.floor(np.log2(largest)) - fraction_bits), 0)
+        last = np.where(largest > 0, result.smallest_normal * result.unit, 0)
+        allowed = products.count() * step + magnitude * (2.0**-fraction_bits + result.unit) + last
+        return _promised(products, allowed, magnitude + allowed <= result.largest)
+
+
+def _wider(sums: ElementType, result: ElementType) -> ElementType:
+    """The one of two types that has the wider range: sums keep at least the digits of the one, and reach as far as either."""
+    return max(sums, result, key=lambda element: element.exponent)
+
+
+def _rounding(products: Products, magnitude: Array, sums: ElementType, result: ElementType, *, nearest: bool = False) -> Array:
+    """What sums in any order can lose, each at most one unit in its last place."""
+    count, least = products.count(), _wider(sums, result).smallest_normal * sums.unit
+    relative = count * (sums.unit / 2 if nearest else sums.unit)
+    grown = np.where(relative < 1, relative / (1 - relative), np.inf)
+    lost: Array = magnitude * (grown + count * _OWN) + count * (least * (1 + grown) + _OWN_LEAST)
+    return lost
+
+
+def _last_rounding(magnitude: Array, result: ElementType) -> Array:
+    """One unit in the last place of D at a magnitude."""
+    unit: Array = (magnitude + result.smallest_normal) * result.unit
+    return unit
+
+
+def _promised(products: Products, allowed: Array, sums_fit: Array, result_fits: Array | bool = True, *, subnormals: bool = True) -> Array:
+    """The bound: what is allowed where finite numbers decide; else 0 where nothing else can come out, or infinite."""
+    special, unsure = products.special(subnormals=subnormals)
+    cases = [unsure, np.isnan(special), ~sums_fit, np.isinf(special), np.logical_not(result_fits)]
+    return np.select(np.broadcast_arrays(*cases), [np.inf, 0, np.inf, 0, np.inf], allowed)

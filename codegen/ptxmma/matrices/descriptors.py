@@ -1,0 +1,276 @@
+"""Matrix descriptors: the 64 bits that say where and how a matrix lies in shared memory (PTX ISA 9.7.15.5.1.2.2).
+
+>>> Descriptor(start_address=1024, leading_byte_offset=0, stride_byte_offset=1024, swizzle="128B").encode() == 0x4000004000000040
+True
+>>> [(each.field, each.rule) for each in suspicions(0x4000040000000040)]
+[('stride_byte_offset', 'bytes')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.operands import integer
+from ptxmma.matrices.canonical import (
+    STRIDES,
+    Canonical,
+    Geometry,
+    aligned,
+    canonical,
+    field_of,
+    memory_of,
+    mode_of,
+    reach,
+    readable,
+    stored,
+)
+from ptxmma.model import DescriptorField, ElementType, SharedMemory, formula
+
+_DESCRIPTOR_BITS = 64
+#: Hardly any matrix in shared memory has more groups of 8 lines than this: twice the largest N has as many.
+_MOST_GROUPS = 64
+
+
+def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> int:
+    """The base offset of a descriptor whose swizzle pattern starts at an address; 0 where that is a multiple of the pattern's size.
+
+    It is for matrices that were swizzled relative to their own start.  TMA swizzles by absolute addresses, for which it is 0.
+    Source: PTX ISA 9.7.15.5.1.2.2.
+
+    Raises:
+        TypeError: a start that is no integer.
+        ValueError: no such swizzle, or a start that is negative or not aligned.
+    """
+    memory = memory_of(database)
+    known = {"start": aligned("start", start, memory.alignment), "pattern": mode_of(memory, swizzle).pattern}
+    found: Any = formula.evaluate(formula.parse(memory.base_offset), known)
+    return int(found)
+
+
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
+    """A matrix descriptor: where and how a matrix operand lies in shared memory (PTX ISA 9.7.15.5.1.2.2).
+
+    Attributes:
+        start_address: shared address of the first element, before the swizzle; in bytes.
+        leading_byte_offset: leading dimension byte offset (LBO).
+        stride_byte_offset: stride dimension byte offset (SBO).
+        base_offset: what the swizzle subtracts; see :func:`base_offset`.
+        swizzle: name of the swizzle mode.
+    """
+
+    start_address: int
+    leading_byte_offset: int
+    stride_byte_offset: int
+    base_offset: int = 0
+    swizzle: str = "none"
+
+    def encode(self, *, database: DatabaseLike = None) -> int:
+        """The 64 bits that the instruction takes.
+
+        Raises:
+            TypeError: a field that is no integer.
+            ValueError: a field whose value has no encoding.
+        """
+        memory = memory_of(database)
+        return sum(stored(field, self._value(field, memory)) << field.low for field in memory.descriptor)
+
+    def _value(self, field: DescriptorField, memory: SharedMemory) -> int:
+        value = getattr(self, field.name)
+        return mode_of(memory, value).encoding if field.name == "swizzle" else integer(field.name, value)
+
+    @classmethod
+    def decode(cls, descriptor: int, *, database: DatabaseLike = None) -> Descriptor:
+        """The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
+
+        Raises:
+            TypeError: no integer.
+            ValueError: no 64-bit number, or a swizzle mode that does not exist.
+        """
+        bits = integer("descriptor", descriptor)
+        if not 0 <= bits < 1 << _DESCRIPTOR_BITS:
+            raise ValueError(f"descriptor = {bits:#x} is no {_DESCRIPTOR_BITS}-bit number")
+        memory = memory_of(database)
+        fields: dict[str, Any] = {entry.name: (bits >> entry.low & (1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
+        modes = {mode.encoding: mode.name for mode in memory.swizzles}
+        if fields["swizzle"] not in modes:
+            raise ValueError(
+                f"descriptor {bits:#x} has swizzle mode {fields['swizzle']}; the modes are {', '.join(map(str, sorted(modes)))}"
+            )
+        fields["swizzle"] = modes[fields["swizzle"]]
+        return cls(**fields)
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> Descriptor:
+        """The descriptor of a whole matrix."""
+        return cls(
+            start_address=geometry.start,
+            leading_byte_offset=geometry.lbo,
+            stride_byte_offset=geometry.sbo,
+            base_offset=geometry.base_offset,
+            swizzle=geometry.swizzle,
+        )
+
+
+# --- reading one ------------------------------------------------------------------------------------------------------------
+
+
+class FieldValue(NamedTuple):
+    """A field of a descriptor, read."""
+
+    field: DescriptorField
+    stored: int  # what its bits hold
+    value: int | str  # what that means: bytes for addresses and strides, the name of the swizzle mode
+    elements: int | None  # bytes as elements; None where it counts no bytes or no type is known
+
+
+def fields(descriptor: int, element: ElementType | None = None, *, database: DatabaseLike = None) -> list[FieldValue]:
+    """Every field of the 64 bits of a descriptor, lowest first; ``element`` is the type in which bytes are counted too.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: no descriptor, see :meth:`Descriptor.decode`.
+    """
+    found = Descriptor.decode(descriptor, database=database)
+    rows = []
+    for field in sorted(memory_of(database).descriptor, key=lambda field: field.low):
+        value = getattr(found, field.name)
+        counted = value * 8 // element.bits if element is not None and field.unit == "bytes" else None
+        rows.append(FieldValue(field, descriptor >> field.low & (1 << field.width) - 1, value, counted))
+    return rows
+
+
+class Suspicion(NamedTuple):
+    """Something in a descriptor that is probably not meant."""
+
+    field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
+    rule: str  # "unused", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
+    text: str
+
+
+def suspicions(descriptor: int, majorness: str | None = None, *, database: DatabaseLike = None) -> list[Suspicion]:
+    """What is probably not meant in the 64 bits of a descriptor; instructions take all of it without a word.
+
+    - ``unused``: bits that belong to no field are set.
+    - ``base``: a base offset where nothing is swizzled.
+    - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
+    - ``zero``, ``overlap``: a stride that lets neighbouring groups of lines lie on each other.
+    - ``phase``: a stride that is no multiple of the swizzle's pattern.
+    - ``bytes``: a stride that looks as if its bytes stood in the field, which counts units: that of one group of lines, or of several
+      where it would otherwise pass over more than 64 groups.
+    - ``reach``: a stride that leads to addresses that no descriptor reaches.
+
+    Of the strides only those are judged that the smallest operand of any instruction with descriptors uses; of ``bytes`` all that any uses.
+
+    Args:
+        descriptor: the 64 bits.
+        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is told.
+        database: where the facts come from; the packaged database by default.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: no descriptor, or an unknown majorness.
+    """
+    found = Descriptor.decode(descriptor, database=database)
+    memory = memory_of(database)
+    every = [layout.majorness for layout in memory.layouts if found.swizzle in layout.swizzles]
+    told = []
+    for each in every if majorness is None else [majorness]:
+        layout = canonical(memory, each, found.swizzle)
+        judged = [
+            *_of_strides(found, layout, used_strides(layout, database)),
+            *_in_bytes(found, layout, used_strides(layout, database, by=any)),
+        ]
+        told.append({(one.field, one.rule): one for one in judged})
+    shared = [one for key, one in told[0].items() if all(key in other for other in told[1:])]
+    return [*_unused(descriptor, memory), *_of_pattern(found, memory, database), *shared]
+
+
+def used_strides(layout: Canonical, database: DatabaseLike = None, *, by: Callable[[Iterable[bool]], bool] = all) -> set[str]:
+    """Which of ``"lbo"`` and ``"sbo"`` operands use that an instruction reads through a descriptor: all of them, or any."""
+    types = readable(layout.layout.majorness, database)
+    sizes = set()
+    for entry in catalog(database).database.spec.instructions:
+        described = {kind.of for kind in entry.operand_kinds.values() if kind.kind == "descriptor"}
+        for form in entry.forms if described and not entry.sparse else ():
+            widths = {types[name].bits for name in form.qualifiers.get("atype", ()) if name in types}
+            sides = {(side, shape.k) for shape in form.shapes for side in (shape.m, *(span.last for span in shape.n))}
+            sizes |= {(side, depth, bits) for side, depth in sides for bits in widths}
+    used = [layout.used(*size) for size in sizes]
+    return {stride for stride in STRIDES if not used or by(stride in each for each in used)}
+
+
+def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
+    """Runs of bits between the fields, from the lowest up."""
+    ordered = sorted(memory.descriptor, key=lambda field: field.low)
+    for field, above in zip(ordered, [*ordered[1:], None], strict=True):
+        low, end = field.low + field.width, above.low if above else _DESCRIPTOR_BITS
+        if descriptor >> low & (1 << end - low) - 1:
+            bits = f"bit {low} is not 0; it is" if end - low == 1 else f"bits {end - 1}:{low} are not 0; they are"
+            most = (1 << field.width) - 1 << field.shift
+            yield Suspicion("", "unused", f"{bits} ignored; was {field.name} larger than the {most} that its field holds?")
+
+
+def _of_pattern(found: Descriptor, memory: SharedMemory, database: DatabaseLike) -> Iterator[Suspicion]:
+    mode = mode_of(memory, found.swizzle)
+    if mode.bytes == memory.alignment:
+        if found.base_offset:
+            yield Suspicion("base_offset", "base", f"a base offset of {found.base_offset}, but nothing is swizzled: it has no effect")
+        return
+    first = found.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
+    needed = base_offset(found.swizzle, first, database=database)
+    layout = next(one for one in memory.layouts if found.swizzle in one.swizzles)
+    swizzled = canonical(memory, layout.majorness, found.swizzle).swizzled
+    if swizzled(first, found.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
+        return
+    if found.base_offset:
+        text = f"a base offset of {found.base_offset}, but a pattern that starts at {first} needs {needed}"
+        yield Suspicion("base_offset", "pattern", text)
+    else:
+        text = (
+            f"{found.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
+            f"matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}"
+        )
+        yield Suspicion("start_address", "pattern", text)
+
+
+def _of_strides(found: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+    group = layout.lines * layout.mode.bytes  # the smallest stride without overlap: a dense image has it from group to group
+    values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
+    for stride, value in values.items():
+        name, field = stride.upper(), field_of(layout.memory, STRIDES[stride])
+        if value == 0:
+            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines lie at one address")
+        elif value < group:
+            yield Suspicion(
+                field.name, "overlap", f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap"
+            )
+        elif value % layout.mode.pattern:
+            text = (
+                f"{name} = {value} is no multiple of {layout.mode.pattern}, the bytes of a pattern: each group is swizzled in another phase"
+            )
+            yield Suspicion(field.name, "phase", text)
+        if found.start_address + value >= reach(layout.memory):
+            text = (
+                f"{name} leads from {found.start_address} to {found.start_address + value}; descriptors reach below {reach(layout.memory)}"
+            )
+            yield Suspicion(field.name, "reach", text)
+
+
+def _in_bytes(found: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+    group = layout.lines * layout.mode.bytes
+    values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
+    for stride, value in values.items():
+        field = field_of(layout.memory, STRIDES[stride])
+        held, unit = value >> field.shift, 1 << field.shift
+        others = [other for name, other in values.items() if name != stride]
+        large = value > _MOST_GROUPS * max([group, *others])
+        if held and held % group == 0 and (large or (held == group and group not in values.values())):
+            text = (
+                f"{stride.upper()} holds {held}, which means {value} bytes, since the field counts units of {unit}: "
+                f"are {held} bytes meant? They are {held // unit} in the field"
+            )
+            yield Suspicion(field.name, "bytes", text)

@@ -1,0 +1,115 @@
+"""PTX text for instructions: what an assembler is asked.
+
+A *line* is one instruction with its operands: ``mma.sync… {%f32_0, …}, …;``.  Registers are named by their type, so that a line says
+all that matters of it; :func:`compact` is the same without the registers' names, ``mma.sync… 4f32 2b32 1b32 4f32``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ptxmma.catalog.instructions import Instruction, OperandForm
+from ptxmma.catalog.operands import Operand
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")
+#: A list of so many registers of a type; 0f... is a constant.
+VECTOR = re.compile(r"([1-9]\d*)([a-z]\w*)")
+#: More registers of one type than any instruction has.
+_BANK = 512
+
+
+def lines(instruction: Instruction) -> list[str]:
+    """An instruction in each of its operand forms, with registers, or the first legal immediate where there is no choice."""
+    return [line(instruction.canonical, [item(form, name) for name in items(form.syntax)]) for form in operand_lists(instruction)]
+
+
+def operand_lists(instruction: Instruction) -> tuple[OperandForm, ...]:
+    """Its operand forms; one without operands where it has none."""
+    return instruction.forms or (OperandForm("", "", ()),)
+
+
+def line(spelling: str, operands: Iterable[str]) -> str:
+    """An instruction from its spelling and its operands' texts."""
+    return f"{spelling} {', '.join(operands)}".rstrip() + ";"
+
+
+def split(text: str) -> tuple[str, list[str]]:
+    """The spelling and the operands' texts of a line."""
+    spelling, _, operands = text.rstrip(";").partition(" ")
+    return spelling, items(operands)
+
+
+def items(text: str) -> list[str]:
+    """The parts of an operand list; braces hold one together."""
+    return _ITEM.findall(text)
+
+
+def item(form: OperandForm, names: str) -> str:
+    """The text of an operand, or of operands in braces: ``"d"`` or ``"{byte-id-a, thread-id-a}"``."""
+    return _NAME.sub(lambda match: operand(form.operand(match[0])), names)
+
+
+def operand(described: Operand) -> str:
+    """An operand's usual text: its registers, or its first legal immediate where it takes no register."""
+    if not described.takes_register:
+        assert described.immediates
+        return str(described.immediates[0])
+    bank = described.register_types[0]
+    return vector(bank, described.registers) if described.elements else register(bank)
+
+
+def register(bank: str, number: int = 0) -> str:
+    """The name of a register of a type: ``%b32_0``."""
+    return f"%{bank}_{number}"
+
+
+def vector(bank: str, count: int) -> str:
+    """A list of registers in braces."""
+    return "{" + ", ".join(register(bank, number) for number in range(count)) + "}"
+
+
+def bank_of(name: str) -> str:
+    """The type of a register, from its name; ``""`` where the text names none."""
+    return name[1:].rpartition("_")[0] if name.startswith("%") else ""
+
+
+def compact(text: str) -> str:
+    """A line without the names of its registers: ``4f32`` for a list of four, ``b32`` for one, braces round whatever else is a list."""
+    spelling, operands = split(text)
+    return " ".join([spelling, *map(_compacted, operands)])
+
+
+def expanded(text: str) -> str:
+    """The line that :func:`compact` made ``text`` of."""
+    spelling, *operands = text.split(" ")
+    return line(spelling, map(_expanded, operands))
+
+
+def _compacted(text: str) -> str:
+    if not text.startswith("{"):
+        return bank_of(text) or text
+    parts = items(text[1:-1])
+    banks = {bank_of(part) for part in parts}
+    if parts and len(banks) == 1 and all(part == register(bank_of(part), number) for number, part in enumerate(parts)):
+        return f"{len(parts)}{banks.pop()}"
+    return "{" + ",".join(bank_of(part) or part for part in parts) + "}"
+
+
+def _expanded(text: str) -> str:
+    if text.startswith("{"):
+        return "{" + ", ".join(_expanded(part) for part in text[1:-1].split(",") if part) + "}"
+    if match := VECTOR.fullmatch(text):
+        return vector(match[2], int(match[1]))
+    return register(text) if text[0].isalpha() else text
+
+
+def module(version: str, target: str, body: Iterable[str], banks: Iterable[str]) -> tuple[str, int]:
+    """A module with one instruction a line, and the number of the first one's line.
+
+    The instructions stand in a function that nobody calls: all checks are made, and no code.
+    """
+    head = [f".version {version}", f".target {target}", ".address_size 64", ".func checked() {"]
+    head += [f".reg .{bank} %{bank}_<{_BANK}>;" for bank in banks]
+    return "\n".join([*head, *body, "ret;", "}", ".visible .entry kernel() { ret; }", ""]), len(head) + 1

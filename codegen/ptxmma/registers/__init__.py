@@ -1,1 +1,0 @@
-"""Arrays to the registers of all threads, and back: what the methods ``pack`` and ``unpack`` do."""

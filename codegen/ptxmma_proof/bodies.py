@@ -1,0 +1,67 @@
+"""The body of a kernel, given to an assembler, code and all: accepted, or every error with its line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.questions import AssemblerError
+
+_FILE = "module.ptx"
+_ERROR = re.compile(rf"^ptxas (?:{re.escape(_FILE)}, line (\d+); )?(?:error|fatal)\s*: (.*)$", re.MULTILINE)
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An error: the text, and the line of the body; 0 for one above it, or in no line."""
+
+    line: int
+    text: str
+
+
+class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an assembler said of a body."""
+
+    accepted: bool
+    said: tuple[Said, ...] = ()
+
+
+def assemble(
+    assembler: Assembler, target: str, declarations: Sequence[str], lines: Sequence[str], version: str = "", compiled_for: str = ""
+) -> Attempt:
+    """Assemble lines as the body of an otherwise empty kernel.
+
+    Args:
+        assembler: which one.
+        target: the module's.
+        declarations: what stands above the lines and is not counted.
+        lines: the body.
+        version: the module's; the newest that the assembler speaks, unless told otherwise.
+        compiled_for: the target that code is made for; the module's, unless told otherwise.
+
+    Raises:
+        AssemblerError: it failed without a word.
+    """
+    text, first = ptx.module(version or assembler.ptx, target, [*declarations, *lines], ())
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, _FILE).write_text(text, encoding="utf-8")
+        command = [assembler.path, "--gpu-name", compiled_for or target, "--output-file", "out", _FILE]
+        done = subprocess.run(command, cwd=scratch, check=False, capture_output=True, text=True, errors="replace")
+    if done.returncode == 0:
+        return Attempt(accepted=True)
+    above = first + len(declarations) - 1
+    found = _ERROR.findall(done.stdout + done.stderr)
+    # Errors in lines are followed by one that only says that there were errors.
+    placed = [pair for pair in found if pair[0]] or found
+    said = dict.fromkeys(Said(line=max(0, int(number or 0) - above), text=text) for number, text in placed)
+    if not said or done.returncode < 0:
+        raise AssemblerError(
+            f"{assembler.path}, {target}: it ended with {done.returncode} and said: {done.stderr[:400].strip() or 'nothing'}"
+        )
+    return Attempt(accepted=False, said=tuple(said))

@@ -1,0 +1,157 @@
+"""Finds the matrix instructions in a module that a compiler wrote.
+
+It shares nothing with the checker's own reader, so that each counts what the other may overlook.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.ptx import lines as ptx
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: What stands at the top of a module and ends with its line, or holds no instruction.
+_SKIPPED = r"\.(?:file|loc|address_size)\b[^\n]*|\.section\b[^{]*\{[^}]*\}"
+_PARTS = re.compile(
+    rf"""\s*(?:
+      \.version\s+(?P<version>[\d.]+)
+    | \.target\s+(?P<target>\w+)[^\n]*
+    | {_SKIPPED}
+    | \.reg\s+(?:\.v\d\s+)?\.(?P<bank>\w+)\s+(?P<names>[^;]*);
+    | (?P<opening>\{{) | (?P<closing>\}})
+    | [\w$%]+\s*:(?!:)                                                # a label
+    | (?:@!?[\w$%]+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);  # a statement
+    | \.[^;{{=]*(?:=[^;]*;|;|(?=\{{))                                 # a directive, up to its end or its body
+    )""",
+    re.VERBOSE,
+)
+_DECLARED = re.compile(r"([\w$%]+)\s*(?:<\s*(\d+)\s*>)?")
+_NAME = re.compile(r"(?<![\w$%])[%$_A-Za-z][\w$]*")
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+
+
+class Found(NamedTuple):
+    """A matrix instruction.
+
+    Attributes:
+        offset: of its opcode in the text.
+        line: the instruction with its registers renamed by the types that they are declared with, see :mod:`ptxmma.ptx.lines`.
+        names: the names that its registers have in the text, by those in ``line``.
+    """
+
+    offset: int
+    line: str
+    names: Mapping[str, str]
+
+    def named(self, line: str) -> str | None:
+        """Another line with the names of the text; None where it has a register that this one has not."""
+        used = set(_NAME.findall(ptx.line("", ptx.split(line)[1])))
+        return _NAME.sub(lambda match: self.names.get(match[0], match[0]), line) if used <= self.names.keys() else None
+
+
+class Module(NamedTuple):
+    """What a module has."""
+
+    version: str
+    target: str
+    instructions: tuple[Found, ...]
+
+
+class UnreadableError(ValueError):
+    """Text that is no module as compilers write them."""
+
+
+def module(text: str, stems: Sequence[str]) -> Module:
+    """The matrix instructions of a module.
+
+    Args:
+        text: of the module.
+        stems: how the instructions begin that are wanted: ``"mma"``, ``"fence.proxy.async"``.
+
+    Raises:
+        UnreadableError: there is something that no rule reads; the message shows it.
+    """
+    blanked = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    said = {"version": "", "target": ""}
+    scopes: list[dict[str, str]] = [{}]
+    found = []
+    for part in _parts(blanked):
+        if part["bank"]:
+            scopes[-1] |= dict.fromkeys(_declared(part["names"]), part["bank"])
+        elif part["opening"]:
+            scopes.append({})
+        elif part["closing"]:
+            scopes.pop()
+        elif part["opcode"] and begins(part["opcode"], stems):
+            found.append(_found(part, scopes))
+        said |= {name: part[name] for name in said if part[name]}
+    return Module(said["version"], said["target"], tuple(found))
+
+
+def stems(catalog: Catalog) -> list[str]:
+    """How instructions begin: a family with a name of one word has all that begin with it, of others only the opcodes count."""
+    families = {entry.family for entry in catalog.database.spec.instructions}
+    opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
+    return sorted({first if (first := opcode.split(".")[0]) in families else opcode for opcode in opcodes})
+
+
+def begins(spelling: str, stems: Sequence[str]) -> bool:
+    """Whether an instruction is one of those that begin so."""
+    return any(spelling == stem or spelling.startswith(f"{stem}.") for stem in stems)
+
+
+def _parts(text: str) -> Iterator[re.Match[str]]:
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        part = _PARTS.match(text, place)
+        if part is None:
+            raise UnreadableError(f"cannot read {text[place : place + 80].strip()!r}")
+        yield part
+        place = part.end()
+
+
+def _declared(names: str) -> Iterator[str]:
+    """``%r<100>`` is declared as ``%r#``."""
+    for match in _DECLARED.finditer(names):
+        yield f"{match[1]}#" if match[2] else match[1]
+
+
+def _bank(name: str, scopes: list[dict[str, str]]) -> str:
+    numbered = _NUMBERED.fullmatch(name)
+    for scope in reversed(scopes):
+        for key in (name, f"{numbered[1]}#" if numbered else name):
+            if key in scope:
+                return scope[key]
+    return ""
+
+
+def _found(part: re.Match[str], scopes: list[dict[str, str]]) -> Found:
+    """The instruction with registers that are named by type, and numbered as they come."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        if match[0] not in names:
+            bank = _bank(match[0], scopes)
+            names[match[0]] = ptx.register(bank, counts.get(bank, 0)) if bank else match[0]
+            counts[bank] = counts.get(bank, 0) + 1
+        return names[match[0]]
+
+    line = ptx.line(part["opcode"], [_NAME.sub(renamed, text) for text in _operands(part["operands"])])
+    return Found(part.start("opcode"), line, {given: name for name, given in names.items()})
+
+
+def _operands(text: str) -> list[str]:
+    return [re.sub(r"\s+", " ", item).replace("{ ", "{").replace(" }", "}") for item in ptx.items(text)]
+
+
+def rewritten(text: str, changes: Mapping[int, str]) -> str:
+    """A text with other statements at some offsets, each instead of what reaches from there to the next semicolon."""
+    parts, place = [], 0
+    for offset, statement in sorted(changes.items()):
+        parts += [text[place:offset], statement]
+        place = text.index(";", offset) + 1
+    return "".join([*parts, text[place:]])

@@ -1,0 +1,129 @@
+"""What the sightings of the errata say, asked again: of the pinned assemblers and of the database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import joblib
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.requirements import version_key
+from ptxmma.check import legality
+from ptxmma.check.sightings import value_of
+from ptxmma.model import Sighting
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import bodies
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.legality import Legality
+from ptxmma_proof.questions import Progress, quiet
+
+#: The answer of a tool that does what it was asked.
+ACCEPTED = "accepted"
+_REGISTER = re.compile(r"(%(\w+)_\d+)")
+_RANGE = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
+
+
+class Difference(NamedTuple):
+    """A sighting that an assembler does not confirm."""
+
+    erratum: str
+    seen: Sighting
+    cuda: str
+    answer: str
+
+    def __str__(self) -> str:
+        asked = self.seen.asked or "a module without instructions"
+        return f"{self.erratum}: CUDA {self.cuda} on {self.seen.target} says {self.answer!r}, not {self.seen.answer!r}: {asked}"
+
+
+def differences(
+    catalog: Catalog, assemblers: Sequence[Assembler], jobs: int = -1, progress: Progress = quiet
+) -> tuple[int, list[Difference]]:
+    """Ask the assemblers everything again that the errata say of them, except whole examples of the manual.
+
+    Returns:
+        How many answers there were, and those that differ.
+
+    Raises:
+        AssemblerError: one failed without a word.
+    """
+    pairs = [
+        (erratum.id, seen, assembler)
+        for erratum in catalog.database.spec.errata
+        for seen in erratum.seen
+        if not seen.example
+        for assembler in answering(seen, assemblers)
+    ]
+    calls = (joblib.delayed(ask)(seen, assembler) for _, seen, assembler in pairs)
+    found = []
+    # Threads: each waits for a process of its own.
+    answers = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(calls)
+    for number, ((erratum, seen, assembler), answer) in enumerate(zip(pairs, answers, strict=True), 1):
+        if answer != seen.answer:
+            found.append(Difference(erratum, seen, assembler.cuda, answer))
+        progress(number, len(pairs))
+    return len(pairs), found
+
+
+def answering(seen: Sighting, assemblers: Iterable[Assembler]) -> list[Assembler]:
+    """Those of the assemblers that a sighting is about, oldest first; none where it is about a chip."""
+    match = _RANGE.fullmatch(seen.tool)
+    if match is None:
+        return []
+    first, last = version_key(match[1]), version_key(match[2] or match[1])
+    chosen = [one for one in assemblers if first <= version_key(one.cuda) <= last and _asks(seen, one)]
+    return sorted(chosen, key=lambda one: version_key(one.cuda))
+
+
+def _asks(seen: Sighting, assembler: Assembler) -> bool:
+    speaks = not seen.ptx or version_key(seen.ptx) <= version_key(assembler.ptx)
+    return speaks and (seen.compiled_for or seen.target) in assembler.targets
+
+
+def line(seen: Sighting) -> str:
+    """What was asked of an assembler, as PTX; nothing for a module without instructions."""
+    return seen.asked if not seen.asked or seen.asked.endswith(";") else ptx.expanded(seen.asked)
+
+
+def ask(seen: Sighting, assembler: Assembler) -> str:
+    """An assembler's answer: :data:`ACCEPTED`, or the first thing that it says.
+
+    Raises:
+        AssemblerError: it failed without a word.
+    """
+    text = line(seen)
+    declarations = [_declared(text)] if seen.asked != text else []
+    done = bodies.assemble(assembler, seen.target, declarations, [text], seen.ptx, seen.compiled_for)
+    return ACCEPTED if done.accepted else done.said[0].text
+
+
+def misjudged(catalog: Catalog) -> Iterator[Sighting]:
+    """The sightings that ``ptxmma check`` judges otherwise, each of the last release that knows its target."""
+    checked = legality.Legality(catalog)
+    ranges = {seen: _RANGE.fullmatch(seen.tool) for erratum in catalog.database.spec.errata for seen in erratum.seen if seen.database}
+    last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
+    newest = max(last.values(), key=version_key, default="")
+    until = {target.name: target.until or newest for target in catalog.database.spec.targets}
+    for seen in (seen for seen, release in last.items() if version_key(release) >= version_key(until[seen.target])):
+        spelling, *operands = seen.asked.split(" ")
+        found = checked.find(spelling)
+        taken = found is not None and legality.accepted(found[0], seen.target, seen.ptx)
+        if found is not None and taken:
+            taken = checked.accepts(found[0], list(map(value_of, operands)), seen.target)
+        if taken != (seen.answer == ACCEPTED):
+            yield seen
+
+
+def _declared(text: str) -> str:
+    """The declarations of the registers in a line."""
+    return " ".join(dict.fromkeys(f".reg .{bank} {name};" for name, bank in _REGISTER.findall(text)))
+
+
+def database(lines: Legality, seen: Sighting, version: str) -> str:
+    """What the database says of the instruction in a version; nothing where no instruction was asked about."""
+    if not seen.asked or seen.asked.endswith(";"):
+        return ""
+    first = lines.accepted_by(line(seen)).get(seen.target)
+    return "accepts" if first is not None and version_key(first) <= version_key(version) else "refuses"

@@ -1,0 +1,184 @@
+"""Every instruction in every operand form, on every target, in every version, asked of every assembler.
+
+The database names, for each target, the first version that accepts an instruction; an assembler must accept it from that version on
+and refuse it in all versions before, and on every target that the database does not name.  Where a release takes a target from another
+version on, or no longer knows it, the database says which and from where: that must hold as exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.requirements import version_key
+from ptxmma.evidence.claims import first_by, first_module, known_to
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import questions
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.questions import Lines, Progress, Question, quiet
+
+
+class Subject(NamedTuple):
+    """The instructions that are asked about, line by line."""
+
+    catalog: Catalog
+    instructions: tuple[Instruction, ...]  # of each line
+    lines: Lines
+
+    @classmethod
+    def of(cls, catalog: Catalog, families: Sequence[str] = ()) -> Subject:
+        """Everything in a database, or in some of its families."""
+        chosen = [found for found in catalog.all() if not families or found.family in families]
+        pairs = [(found, line) for found in chosen for line in ptx.lines(found)]
+        return cls(catalog, tuple(found for found, _ in pairs), Lines.of((line for _, line in pairs), banks(catalog)))
+
+
+class Column(NamedTuple):
+    """What one assembler says of all lines on one target."""
+
+    assembler: Assembler
+    target: str
+    accepted: tuple[tuple[str, ...], ...]  # the versions that accept it, for each line
+    said: tuple[str, ...]  # in the newest version; "" for a line that it accepts
+    sound: tuple[str, ...]  # the versions in which it was asked: in others it refuses a module without any line, too
+
+
+class Difference(NamedTuple):
+    """Lines of which an assembler says something else than the database."""
+
+    cuda: str
+    target: str
+    assembler: str  # "accepted from 8.0 on"
+    database: str
+    said: str = ""  # why the assembler refuses the first of the lines in its newest version
+    lines: tuple[str, ...] = ()  # none: the target itself
+
+    def __str__(self) -> str:
+        if not self.lines:
+            return f"CUDA {self.cuda}, {self.target}: {self.assembler}, the database says {self.database}"
+        lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
+        said = f" ({self.said})" if self.said else ""
+        return f"CUDA {self.cuda}, {self.target}: {self.assembler}{said}, the database says {self.database}: {lines}"
+
+
+def banks(catalog: Catalog) -> list[str]:
+    """The register types that lines may name."""
+    return [entry.name for entry in catalog.database.spec.types.registers]
+
+
+def versions_of(catalog: Catalog, assembler: Assembler) -> list[str]:
+    """The versions to ask an assembler: those of the spec up to its newest, and that one."""
+    known = [entry.version for entry in catalog.database.spec.isa_versions]
+    spoken = {version for version in known if version_key(version) <= version_key(assembler.ptx)} | {assembler.ptx}
+    return sorted(spoken, key=version_key)
+
+
+def targets_of(catalog: Catalog, assembler: Assembler) -> list[str]:
+    """The targets of the spec that an assembler knows."""
+    return [target.name for target in catalog.database.spec.targets if target.name in assembler.targets]
+
+
+def newest(catalog: Catalog, assemblers: Iterable[Assembler]) -> dict[str, Assembler]:
+    """The newest of the assemblers that knows a target, for each target."""
+    by_age = sorted(assemblers, key=lambda assembler: version_key(assembler.cuda))
+    return {target: assembler for assembler in by_age for target in targets_of(catalog, assembler)}
+
+
+def question(assembler: Assembler, target: str, version: str, lines: Lines, unreadable: tuple[str, ...] = ()) -> Question:
+    """A question to an assembler about a target that it knows."""
+    return Question(assembler.path, assembler.sha256, target, version, lines, unreadable)
+
+
+def sweep(
+    subject: Subject, assemblers: Sequence[Assembler], targets: Sequence[str], cache: Path, jobs: int, progress: Progress = quiet
+) -> list[Column]:
+    """Ask every assembler about every line, on each of the targets that it knows, in every version.
+
+    Modules without any line come first: releases up to CUDA 12.5 do not hold a module to the first version of its target as soon
+    as it has one of the instructions that they expand (``m8n8k4`` with f16), whatever else it has.
+    """
+    empty = Lines.of((), subject.lines.banks)
+    places = [(assembler, target) for assembler in assemblers for target in targets_of(subject.catalog, assembler) if target in targets]
+    modules = [(assembler, target, v) for assembler, target in places for v in versions_of(subject.catalog, assembler)]
+    refused = questions.ask([question(*module, empty) for module in modules], cache, jobs, progress)
+    sound = [module for module, answer in zip(modules, refused, strict=True) if not answer]
+    unreadable = {assembler: questions.unreadable(assembler, subject.lines) for assembler in assemblers}
+    asked = [question(*module, subject.lines, unreadable[module[0]]) for module in sound]
+    said = map(questions.by_line, questions.ask(asked, cache, jobs, progress))
+    held: dict[tuple[Assembler, str], dict[str, dict[int, str]]] = {place: {} for place in places}
+    for (assembler, target, version), by_line in zip(sound, said, strict=True):
+        held[assembler, target][version] = by_line
+    return [_column(subject, assembler, target, found) for (assembler, target), found in held.items()]
+
+
+def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[str, Mapping[int, str]]) -> Column:
+    count = range(len(subject.lines.texts))
+    accepted = tuple(tuple(version for version, refused in said.items() if line not in refused) for line in count)
+    last = said[max(said, key=version_key)] if said else {}
+    return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count), tuple(said))
+
+
+def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
+    """Where the assemblers and the database say different things, lines with the same difference together."""
+    for assembler, each in itertools.groupby(columns, key=lambda column: column.assembler):
+        told = list(each)
+        yield from _differing_targets(subject.catalog, assembler, told)
+        versions = versions_of(subject.catalog, assembler)
+        first = [first_by(instruction, assembler.cuda) for instruction in subject.instructions]
+        for column in told:
+            yield from _differing_lines(subject, column, versions, first)
+
+
+def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], first: Sequence[Mapping[str, str]]) -> Iterator[Difference]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for line, accepted in enumerate(column.accepted):
+        floor = first[line].get(column.target)
+        expected = tuple(version for version in versions if floor is not None and version_key(version) >= version_key(floor))
+        if accepted != expected:
+            groups.setdefault((verdict(accepted, versions), verdict(expected, versions)), []).append(line)
+    for (assembler, database), lines in groups.items():
+        texts = tuple(subject.lines.texts[line] for line in lines)
+        yield Difference(column.assembler.cuda, column.target, assembler, database, column.said[lines[0]], texts)
+
+
+def _differing_targets(catalog: Catalog, assembler: Assembler, told: Iterable[Column]) -> Iterator[Difference]:
+    """The targets that an assembler knows and by the database does not, or the other way round, or takes from another version on."""
+    expected = known_to(catalog.database.spec, assembler.cuda)
+    versions = versions_of(catalog, assembler)
+    sound = {column.target: column.sound for column in told}
+    for target in catalog.database.spec.targets:
+        if (target.name in assembler.targets) != (target.name in expected):
+            says, database = ("unknown", "known") if target.name in expected else ("known", "unknown")
+            yield Difference(assembler.cuda, target.name, says, database)
+        elif target.name in sound:
+            first = version_key(first_module(target, assembler.cuda))
+            claimed = [version for version in versions if version_key(version) >= first]
+            if sound[target.name] != tuple(claimed):
+                yield Difference(assembler.cuda, target.name, verdict(sound[target.name], versions), verdict(claimed, versions))
+
+
+def first_version(accepted: Sequence[str], versions: Sequence[str]) -> str | None:
+    """The version from which on all versions accept a line; None where there is none, or where one after it refuses."""
+    if not accepted or tuple(accepted) != tuple(versions[len(versions) - len(accepted) :]):
+        return None
+    return accepted[0]
+
+
+def verdict(accepted: Sequence[str], versions: Sequence[str]) -> str:
+    """The versions that accept a line, in words."""
+    if not accepted:
+        return "refused"
+    first = first_version(accepted, versions)
+    return f"accepted from {first} on" if first else f"accepted in {', '.join(accepted)} only"
+
+
+def asked(columns: Iterable[Column]) -> Counter[str]:
+    """How many answers each CUDA release gave."""
+    found: Counter[str] = Counter()
+    for column in columns:
+        found[column.assembler.cuda] += len(column.accepted) * len(column.sound)
+    return found

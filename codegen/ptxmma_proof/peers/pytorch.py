@@ -1,0 +1,106 @@
+"""PyTorch's compression of structured sparsity against ours, on the CPU.
+
+PyTorch is compared through ``torch.sparse._semi_structured_conversions``, the functions behind ``to_sparse_semi_structured`` with the
+CUTLASS back end.  Where a chunk has no more elements than are kept, both must give the same values and the same metadata.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.evidence import facts
+from ptxmma.evidence.peers import Conversion, Difference, PyTorch
+from ptxmma.matrices import sparse
+from ptxmma.model import ElementType, Granularity
+
+#: Rows and columns, in chunks, of the matrices: several groups of rows, several words of metadata.
+_ROWS, _CHUNKS = 96, 64
+_BYTE = 8
+_CONVERSIONS = "torch.sparse._semi_structured_conversions"
+
+
+def compare(catalog: Catalog) -> tuple[PyTorch, list[Difference]] | None:
+    """Every type that a sparse instruction has and PyTorch knows; None where PyTorch is not installed."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        return None
+    conversions, refused, differences = [], {}, []
+    for element, pattern in _types(catalog):
+        dtype = _dtype(torch, element)
+        if dtype is None:
+            continue
+        matrix = every_choice(torch, dtype, pattern, seed=1)
+        try:
+            difference = compress_both(torch, matrix, pattern.name)
+        except RuntimeError as error:
+            refused[str(dtype)] = str(error)
+            continue
+        chunks = matrix.numel() // pattern.chunk
+        conversions.append(Conversion(dtype=str(dtype), pattern=pattern.name, chunks=chunks, agrees=not difference))
+        if difference:
+            theirs, ours = difference
+            found = Difference(peer="PyTorch", subject=str(dtype), operand=pattern.name, theirs=theirs, ours=ours, places=1, of=chunks)
+            differences.append(found)
+    version = torch.__version__.partition("+")[0]
+    return PyTorch(version=version, facts=facts.compressed(catalog), conversions=tuple(conversions), refused=refused), differences
+
+
+def _types(catalog: Catalog) -> Iterator[tuple[ElementType, Granularity]]:
+    """The types of A in sparse instructions that fill bytes, each with its pattern."""
+    elements = {element.name: element for element in catalog.database.spec.types.elements}
+    found = {}
+    for instruction in catalog.all():
+        element = elements.get(str(instruction.variant.facts.get("atype")))
+        if instruction.sparse and element and element.bits % _BYTE == 0 and element.name not in found:
+            found[element.name] = element, instruction.metadata.granularity
+    yield from found.values()
+
+
+def _dtype(torch: Any, element: ElementType) -> Any:
+    """PyTorch's type of an element: NumPy's name, with or without the suffix of what has no infinities."""
+    names = [element.numpy, f"{element.numpy}fn"]
+    return next((getattr(torch, name) for name in names if name and isinstance(getattr(torch, name, None), torch.dtype)), None)
+
+
+def every_choice(torch: Any, dtype: Any, pattern: Granularity, seed: int) -> Any:
+    """A matrix in whose rows every set of at most as many elements as a chunk keeps is not zero, in every place of a word.
+
+    The other elements are zeros, of both signs where the type has two.
+    """
+    generator = np.random.default_rng(seed)
+    masks = np.array([mask for mask in np.ndindex(*[2] * pattern.units) if sum(mask) * pattern.unit <= pattern.kept])
+    chosen = np.concatenate([np.roll(np.arange(_CHUNKS) % len(masks), row)[np.newaxis] for row in range(_ROWS)])
+    occupied = np.repeat(masks[chosen].reshape(_ROWS, -1), pattern.unit, axis=1)
+    numbers = generator.integers(1, 100, occupied.shape) * generator.choice([-1, 1], occupied.shape)
+    zeros = torch.from_numpy(generator.choice([-0.0, 0.0], occupied.shape)).to(dtype)
+    return torch.where(torch.from_numpy(occupied != 0), torch.from_numpy(numbers).to(dtype), zeros)
+
+
+def compress_both(torch: Any, matrix: Any, pattern: str) -> tuple[str, str] | None:
+    """What PyTorch and we make of a matrix, in words, where that is not the same bits; None where it is.
+
+    Raises:
+        RuntimeError: PyTorch refuses the type.
+    """
+    conversions = importlib.import_module(_CONVERSIONS)
+    packed, meta = conversions.sparse_semi_structured_from_dense_cutlass(matrix)
+    values, metadata = sparse.compress(matrix, pattern)
+    ours = sparse.to_torch(values, metadata)
+    back = sparse.from_torch(packed, meta)
+    again = sparse.decompress(back.values, back.metadata, pattern)
+    for what, theirs, own in (
+        ("values", packed.view(torch.uint8), values.view(torch.uint8)),
+        ("metadata", meta, ours.metadata),
+        ("metadata, row-major", metadata, back.metadata),
+        ("the matrix decompressed", conversions.sparse_semi_structured_to_dense_cutlass(packed, meta), again),
+    ):
+        if not torch.equal(theirs, own):
+            at = tuple(map(int, np.argwhere(theirs.numpy() != own.numpy())[0]))
+            return f"{what}, at {at}: {theirs[at]}", f"{own[at]}"
+    return None

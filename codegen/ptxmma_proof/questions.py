@@ -1,0 +1,221 @@
+"""A question to an assembler and its answer: which of these lines does it refuse, and why?
+
+A question is text and so is the answer: questions may be answered in any process on any machine that has the assembler at the same
+path.  Answers are kept on disk, under the hash of the binary and of the question, so that nothing is asked twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import diskcache
+import joblib
+
+from ptxmma import paths
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof.assemblers import Assembler
+
+#: Where answers are kept.
+ANSWERS = paths.CHECKOUT / ".cache" / "answers"
+
+_FILE = "module.ptx"
+_INSTRUCTION = re.compile(r"instruction '([^']*)'")
+#: How a program ends that stumbles over its input; any other signal comes from outside.
+_CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -signal.SIGILL)
+_CRASHED = "the assembler crashed"
+#: An error: the file (another one where the module itself is refused), its line, the kind and the text.
+_ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
+#: A modifier in two parts, which old releases cannot read.
+SCOPED = re.compile(r"\.(\w+::\w+)")
+#: Called with the number of questions answered so far and of all.
+Progress = Callable[[int, int], None]
+
+
+def quiet(done: int, of: int) -> None:  # a Progress that shows none
+    """No progress."""
+
+
+#: Stands for the module itself among the numbers of its lines.
+MODULE = -1
+
+#: What was said, and the numbers of the lines of which it was said.
+Refusals = dict[str, list[int]]
+
+
+class AssemblerError(RuntimeError):
+    """An assembler failed without naming a line."""
+
+
+class Lines(NamedTuple):
+    """Lines, the register types that they need, and their hash: made once for many questions."""
+
+    texts: tuple[str, ...]
+    banks: tuple[str, ...]
+    sha256: str
+
+    @classmethod
+    def of(cls, texts: Iterable[str], banks: Iterable[str]) -> Lines:
+        """Lines with their hash."""
+        texts, banks = tuple(texts), tuple(banks)
+        return cls(texts, banks, hashlib.sha256("\n".join([*banks, "", *texts]).encode()).hexdigest())
+
+
+class Question(NamedTuple):
+    """Which of these lines does an assembler refuse in a module for this target in this version?"""
+
+    program: str
+    program_sha256: str
+    target: str
+    version: str
+    lines: Lines
+    unreadable: tuple[str, ...] = ()  # tokens that stop its parser, see unreadable()
+
+    @property
+    def key(self) -> str:
+        """The hash under which the answer is kept."""
+        module, _ = ptx.module(self.version, self.target, (), self.lines.banks)
+        told = (self.program_sha256, module, self.lines.sha256, *self.unreadable)
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = quiet) -> list[Refusals]:
+    """The answers to many questions: from the disk where they were asked before, else asked at once and kept as they come.
+
+    joblib asks, on the backend that the caller chose with ``joblib.parallel_config``; only this process touches the disk.
+
+    Raises:
+        AssemblerError: an assembler was interrupted, or failed without naming a line.
+    """
+    found: dict[int, Refusals] = {}
+    with diskcache.Cache(str(cache), disk=diskcache.JSONDisk, eviction_policy="none") as kept:
+        for number, question in enumerate(asked):
+            if (answer := kept.get(question.key)) is not None:
+                found[number] = answer
+        calls = (joblib.delayed(_numbered)(number, each) for number, each in enumerate(asked) if number not in found)
+        progress(len(found), len(asked))
+        # Threads by default: each waits for a process of its own.
+        for number, answer in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls):
+            found[number] = kept[asked[number].key] = answer
+            progress(len(found), len(asked))
+    return [found[number] for number in range(len(asked))]
+
+
+def _numbered(number: int, question: Question) -> tuple[int, Refusals]:
+    return number, refusals(question)
+
+
+def refusals(question: Question) -> Refusals:
+    """What an assembler refuses, asked now."""
+    texts = question.lines.texts
+    said = {number: f"cannot read .{token}" for number, token in _unread(texts, question.unreadable)}
+    said |= _refused(question, [number for number in range(len(texts)) if number not in said])
+    answer: Refusals = {}
+    for number, text in sorted(said.items()):
+        answer.setdefault(text, []).append(number)
+    return answer
+
+
+def _refused(question: Question, left: list[int]) -> dict[int, str]:
+    """Ask, until what is left of the lines assembles: ptxas leaves out its second set of checks once the first found an error.
+
+    Where it speaks of an instruction that the line does not have, the line is asked alone.  Where it crashes, or names
+    no line of the module (but one of what it expands instructions to), each half is asked alone, down to the line that it means.
+    """
+    said: dict[int, str] = {}
+    while True:  # without any line too: the module itself may be refused
+        done = _assemble(question, [question.lines.texts[number] for number in left])
+        if done.accepted:
+            return said
+        if done.head or not left:
+            return said | dict.fromkeys([MODULE, *left], done.head or done.elsewhere)
+        if done.crashed or not done.errors:
+            if len(left) == 1:
+                return said | {left[0]: done.elsewhere or _CRASHED}
+            middle = len(left) // 2
+            return said | _refused(question, left[:middle]) | _refused(question, left[middle:])
+        found = {left[index]: text for index, (_, text) in done.errors.items()}
+        left = [number for number in left if number not in found]
+        for number, text in found.items():
+            if done.lines > 1 and _is_of_another(text, question.lines.texts[number]):
+                said |= _refused(question, [number])
+            else:
+                said[number] = text
+
+
+def _is_of_another(said: str, line: str) -> bool:
+    """Whether an error is about an instruction that another line was expanded to: ptxas names wrong lines then."""
+    named = _INSTRUCTION.search(said)
+    return named is not None and line.split(".")[0] not in named[1].lower()
+
+
+def by_line(answer: Refusals) -> dict[int, str]:
+    """The answer by line: its number and what was said of it."""
+    return {number: text for text, numbers in answer.items() for number in numbers}
+
+
+def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
+    """The modifiers in two parts among the lines that stop the assembler's parser, wherever they stand.
+
+    Releases before such a modifier was made give up a whole module at the first one; each is asked in a line of its own.
+    """
+    tokens = sorted({token for text in lines.texts for token in SCOPED.findall(text)})
+    question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), ()))
+    found: list[str] = []
+    left = tokens
+    while left:
+        stops = [index for index, (kind, _) in _assemble(question, [f"probe.{token};" for token in left]).errors.items() if kind == "fatal"]
+        if not stops:
+            break
+        found += [left[index] for index in stops]
+        left = [token for token in left if token not in found]
+    return tuple(found)
+
+
+def _unread(texts: Sequence[str], tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
+    stops = set(tokens)
+    for number, text in enumerate(texts):
+        for token in SCOPED.findall(text) if stops else ():
+            if token in stops:
+                yield number, token
+                break
+
+
+class _Done(NamedTuple):
+    """How an assembler ended."""
+
+    lines: int
+    accepted: bool
+    head: str  # what it said of the lines above the first
+    elsewhere: str  # what it said of other files: those that it expands instructions with
+    crashed: bool
+    errors: Mapping[int, tuple[str, str]]  # by line: "error" or "fatal" (the rest was not read), and the text
+
+
+def _assemble(question: Question, lines: Sequence[str]) -> _Done:
+    text, first = ptx.module(question.version, question.target, lines, question.lines.banks)
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, _FILE).write_text(text, encoding="utf-8")
+        command = [question.program, "--gpu-name", question.target, "-O0", "--output-file", "out", _FILE]
+        done = subprocess.run(command, cwd=scratch, check=False, capture_output=True, text=True, errors="replace")
+    output = done.stdout + done.stderr
+    said = _ERROR.findall(output)
+    elsewhere = next((text for file, _, _, text in said if file != _FILE), "")
+    found = [(int(number) - first, kind, text) for file, number, kind, text in said if file == _FILE]
+    head = next((text for index, _, text in found if index < 0), "")
+    errors: dict[int, tuple[str, str]] = {}
+    for index, kind, text in found:
+        if 0 <= index < len(lines) and (index not in errors or kind == "fatal"):
+            errors[index] = kind, text
+    accepted = done.returncode == 0
+    crashed = done.returncode in _CRASHES and bool(lines)
+    if not (accepted or head or elsewhere or errors or crashed) or (done.returncode < 0 and not crashed):
+        place = f"{question.program}, {question.target}, PTX ISA {question.version}"
+        raise AssemblerError(f"{place}: it ended with {done.returncode} and named no line: {output[:400].strip() or 'no output'}")
+    return _Done(len(lines), accepted, head, elsewhere, crashed, errors)

@@ -1,0 +1,230 @@
+"""Single instructions as kernels, each a call of a generated wrapper: registers in, registers out."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.layouts import THREADS
+from ptxmma.catalog.operands import Operand, register_type
+
+#: Kernels in one source file: few enough that processes share the work.
+PER_FILE = 48
+#: The N of wgmma of which every combination of constants is run: the smallest, the largest, and one that is no power of two.
+N_IN_FULL = (8, 24, 256)
+_SUPPORT = r"""
+#include <ptxmma/ptxmma.cuh>
+namespace {
+struct Operands {
+  const void* registers[8];
+  void* d;
+  const unsigned char* image;
+  unsigned image_bytes;
+  unsigned long long a_desc, b_desc;
+  int scale_d;
+};
+template <class T, int n> __device__ void load(T (&registers)[n], const void* from) {
+  for (int i = 0; i < n; ++i) registers[i] = static_cast<const T*>(from)[(blockIdx.x * blockDim.x + threadIdx.x) * n + i];
+}
+template <class T, int n> __device__ void store(const T (&registers)[n], void* to) {
+  for (int i = 0; i < n; ++i) static_cast<T*>(to)[(blockIdx.x * blockDim.x + threadIdx.x) * n + i] = registers[i];
+}
+// The image at the start of shared memory, for the instructions to read; returns where that is, in units of a descriptor.
+// One fence would do; all that there are get executed.
+__device__ unsigned long long stage(const Operands& o) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  for (unsigned i = threadIdx.x; i < o.image_bytes; i += blockDim.x) memory[i] = o.image[i];
+  ptxmma::fence_proxy_async();
+  ptxmma::fence_proxy_async_shared_cta();
+  ptxmma::fence_proxy_async_shared_cluster();
+  ptxmma::fence_proxy_async_global();
+  __syncthreads();
+  return __cvta_generic_to_shared(memory) >> 4;
+}
+}  // namespace
+"""
+_RUN = r"""
+#define TRY(call) do { const cudaError_t status = (call); if (status != cudaSuccess) return static_cast<int>(status); } while (0)
+extern "C" const char* error_text(int status) { return cudaGetErrorString(static_cast<cudaError_t>(status)); }
+extern "C" int run(int kernel, int blocks, int threads, const void* const* hosts, const size_t* bytes, int count, void* d, size_t d_bytes,
+                   const void* image, unsigned image_bytes, unsigned long long a_desc, unsigned long long b_desc, int scale_d) {
+  Operands o = {};
+  void* buffers[10] = {};
+  for (int i = 0; i < count; ++i) {
+    TRY(cudaMalloc(&buffers[i], bytes[i]));
+    TRY(cudaMemcpy(buffers[i], hosts[i], bytes[i], cudaMemcpyHostToDevice));
+    o.registers[i] = buffers[i];
+  }
+  TRY(cudaMalloc(&buffers[8], d_bytes));
+  o.d = buffers[8];
+  if (image_bytes) {
+    TRY(cudaMalloc(&buffers[9], image_bytes));
+    TRY(cudaMemcpy(buffers[9], image, image_bytes, cudaMemcpyHostToDevice));
+    o.image = static_cast<unsigned char*>(buffers[9]);
+    o.image_bytes = image_bytes;
+    TRY(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernels[kernel]), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(image_bytes)));
+  }
+  o.a_desc = a_desc, o.b_desc = b_desc, o.scale_d = scale_d;
+  kernels[kernel]<<<blocks, threads, image_bytes>>>(o);
+  TRY(cudaGetLastError());
+  TRY(cudaMemcpy(d, o.d, d_bytes, cudaMemcpyDeviceToHost));
+  for (void* buffer : buffers) TRY(cudaFree(buffer));
+  return 0;
+}
+"""
+
+
+class Kernel(NamedTuple):
+    """One instruction with one operand form and its constants, as a kernel; ``immediates`` by the operands' names."""
+
+    instruction: Instruction
+    form: OperandForm
+    immediates: Mapping[str, int] = {}
+
+    @property
+    def inputs(self) -> list[Operand]:
+        """The operands that are read from registers, in order."""
+        return [operand for operand in self.form.operands if operand.kind in _LOADED and operand.access != "write"]
+
+    @property
+    def descriptors(self) -> list[str]:
+        """The names of the operands that are descriptors."""
+        return [operand.name for operand in self.form.operands if operand.kind == "descriptor"]
+
+    def constant(self, operand: Operand) -> int:
+        """The value of an operand that is a constant: its default, or the first legal one, unless the kernel names another."""
+        assert operand.immediates is not None
+        return self.immediates.get(operand.name, operand.immediates[0] if operand.default is None else operand.default)
+
+    def beside(self, catalog: Catalog) -> list[Instruction]:
+        """The instructions without matrices whose wrappers it calls, too: those that order its accesses."""
+        text = self.source("") + (_SUPPORT if self.descriptors else "")
+        called = set(re.findall(r"\bptxmma::(\w+)[<(]", text))
+        return [found for found in catalog.all() if found.shape is None and found.identifier in called]
+
+    def source(self, name: str) -> str:
+        """The kernel as CUDA."""
+        spec = self.instruction.database.spec
+        lines = ["unsigned long long start = stage(o);"] if self.descriptors else []
+        arguments, constants = [], []
+        inputs = [operand.name for operand in self.inputs]
+        for operand in self.form.operands:
+            variable = "the_" + operand.name.replace("-", "_")
+            if operand.kind in _LOADED:
+                c_type = register_type(spec, operand.register_types[0]).c_type
+                lines.append(f"{c_type} {variable}[{operand.registers}];")
+                if operand.name in inputs:
+                    lines.append(f"load({variable}, o.registers[{inputs.index(operand.name)}]);")
+                arguments.append(variable if operand.kind in ("fragment", "accumulator") else f"{variable}[0]")
+            elif operand.kind == "descriptor":
+                arguments.append(f"o.{operand.name.replace('-', '_')} + start")
+            elif operand.kind == "predicate":
+                arguments.append("o.scale_d != 0")
+            else:
+                constants.append(str(self.constant(operand)))
+        template = f"<{', '.join(constants)}>" if constants else ""
+        call = f"ptxmma::{self.instruction.identifier}{template}({', '.join(arguments)});"
+        if self.instruction.variant.instruction.asynchronous:
+            call = f"ptxmma::fence_accumulator(the_d); ptxmma::wgmma_fence(); {call} ptxmma::wgmma_commit_group(); " + (
+                "ptxmma::wgmma_wait_group<0>(); ptxmma::fence_accumulator(the_d);"
+            )
+        lines += [call, "store(the_d, o.d);"]
+        return f"__global__ void {name}(Operands o) {{\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+_LOADED = ("fragment", "accumulator", "metadata", "scale-data")
+
+
+def kernels(catalog: Catalog, target: str, families: Iterable[str] = ()) -> Iterator[Kernel]:
+    """Those of every matrix instruction of a target: see :func:`of_instruction`."""
+    chosen = set(families)
+    for instruction in catalog.all():
+        if target in instruction.accepted_by() and (not chosen or instruction.family in chosen):
+            yield from of_instruction(instruction)
+
+
+def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
+    """Every operand form with every selector, other constants in full for some N; nothing for an instruction without matrices.
+
+    The other constants negate and transpose; the wrapper is the same template for all of them.
+    """
+    for form in instruction.forms if instruction.shape else ():
+        choices: dict[str, Sequence[int]] = {}
+        for operand in form.operands:
+            in_full = operand.kind == "immediate" and instruction.shape is not None and instruction.shape[1] in N_IN_FULL
+            if operand.kind == "selector" or in_full:
+                choices[operand.name] = operand.immediates or ()
+        for values in itertools.product(*choices.values()):
+            yield Kernel(instruction, form, dict(zip(choices, values, strict=True)))
+
+
+def build(nvcc: str, target: str, include: Path, kernels: Sequence[Kernel], library: Path) -> Path:
+    """Compile kernels for a target into a shared library, as ``kernel_0``, ``kernel_1``, …."""
+    bodies = [kernel.source(f"kernel_{index}") for index, kernel in enumerate(kernels)]
+    table = ", ".join(f"kernel_{index}" for index in range(len(bodies)))
+    source = library.with_suffix(".cu")
+    source.write_text(_SUPPORT + "".join(bodies) + f"static void (*const kernels[])(Operands) = {{{table}}};\n" + _RUN)
+    virtual = target.replace("sm_", "compute_")
+    options = ["-std=c++17", "-gencode", f"arch={virtual},code={target}", "-shared", "-Xcompiler", "-fPIC"]
+    subprocess.run([nvcc, *options, "-I", str(include), str(source), "-o", str(library)], check=True, capture_output=True, text=True)
+    return library
+
+
+class Chip:
+    """Compiled kernels, ready to run."""
+
+    def __init__(self, nvcc: str, target: str, include: Path, folder: Path, kernels: Iterable[Kernel]) -> None:
+        """Compile kernels for a target into shared libraries in ``folder``, :data:`PER_FILE` in each."""
+        self._kernels = list(kernels)
+        parts = [self._kernels[first : first + PER_FILE] for first in range(0, len(self._kernels), PER_FILE)]
+        self.libraries = [folder / f"kernels_{number}.so" for number in range(len(parts))]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.map(functools.partial(build, nvcc, target, include), parts, self.libraries)
+            self._loaded = [ctypes.CDLL(str(library)) for library in made]
+
+    def run(
+        self,
+        number: int,
+        registers: Mapping[str, Array],
+        *,
+        image: Array | None = None,
+        descriptors: Mapping[str, int] | None = None,
+        scale_d: bool = True,
+    ) -> Array:
+        """What kernel ``number`` leaves in D: (batch, threads, registers); ``registers`` by the operands' names."""
+        kernel = self._kernels[number]
+        d = next(operand for operand in kernel.form.operands if operand.name == "d")
+        given: Sequence[Array] = [np.ascontiguousarray(registers[operand.name]) for operand in kernel.inputs]
+        batch = given[0].shape[0]
+        threads = THREADS[kernel.instruction.variant.instruction.scope]
+        spec = kernel.instruction.database.spec
+        width = register_type(spec, d.register_types[0]).bits // 8
+        result = np.empty((batch, threads, d.registers), {4: np.uint32, 8: np.uint64}[width])
+        pointers = (ctypes.c_void_p * len(given))(*[array.ctypes.data for array in given])
+        sizes = (ctypes.c_size_t * len(given))(*[array.nbytes for array in given])
+        bytes_ = np.zeros(0, np.uint8) if image is None else np.ascontiguousarray(image)
+        found: Mapping[str, Any] = descriptors or {}
+        library = self._loaded[number // PER_FILE]
+        library.error_text.restype = ctypes.c_char_p
+        status = library.run(
+            number % PER_FILE, batch, threads, pointers, sizes, len(given),
+            ctypes.c_void_p(result.ctypes.data), ctypes.c_size_t(result.nbytes),
+            ctypes.c_void_p(bytes_.ctypes.data), ctypes.c_uint(bytes_.nbytes),
+            ctypes.c_ulonglong(found.get("a-desc", 0)), ctypes.c_ulonglong(found.get("b-desc", 0)), int(scale_d),
+        )  # fmt: skip
+        if status:
+            raise RuntimeError(f"{kernel.instruction.canonical}: {library.error_text(status).decode()}")
+        return result

@@ -1,0 +1,115 @@
+"""Launches that can be repeated without the chip: inputs that a number and two descriptors stand for, and a digest of D.
+
+The registers and the memory are drawn as bare words, without the library's layouts: whoever emulates the launch with a wrong layout
+gets another D than the chip did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.layouts import THREADS
+from ptxmma.catalog.operands import Operand, register_type
+from ptxmma.evidence.silicon import Launch
+from ptxmma.matrices.emulator import emulate
+from ptxmma.model import ElementType
+from ptxmma_proof.silicon.kernels import Chip, Kernel
+from ptxmma_proof.silicon.operands import Builder, Operands, keyword
+from ptxmma_proof.silicon.products import Drawn
+
+
+class Words(NamedTuple):
+    """Registers by the operands' names, shared memory, and whether the addend counts."""
+
+    registers: dict[str, Array]
+    image: Array | None
+    scale_d: bool
+
+
+def record(chip: Chip, number: int, kernel: Kernel, seed: int) -> Launch:
+    """Launch a kernel on the chip; whether the addend counts goes by the seed."""
+    random = np.random.default_rng(seed)
+    places = Builder(kernel, random, Drawn(kernel.instruction, random)).build() if kernel.descriptors else Operands()
+    size = 0 if places.image is None else len(places.image)
+    registers, image, scale_d = words(kernel, seed, size)
+    found = chip.run(number, registers, image=image, descriptors=places.descriptors, scale_d=scale_d)
+    return Launch(
+        form=kernel.form.name, constants=dict(kernel.immediates), seed=seed, image=size,
+        descriptors=places.descriptors, d=digest(found),
+    )  # fmt: skip
+
+
+def emulated(kernel: Kernel, launch: Launch, drawn: Words | None = None) -> str:
+    """The digest of D as the emulator computes it, from the words of the launch or from those that are given.
+
+    Raises:
+        ValueError: the library refuses the operands.
+    """
+    registers, image, scale_d = drawn or words(kernel, launch.seed, launch.image)
+    given: dict[str, Any] = {keyword(name): value for name, value in launch.constants.items()}
+    for operand in kernel.inputs:
+        held = registers[operand.name]
+        if operand.kind == "metadata":
+            given["metadata"] = held[..., 0]
+        else:
+            given["c" if operand.name == "d" else operand.name] = held
+    given |= {name.partition("-")[0]: value for name, value in launch.descriptors.items()}
+    if any(operand.kind == "predicate" for operand in kernel.form.operands):
+        given["scale_d"] = scale_d
+    return digest(emulate(kernel.instruction, memory=image, **given).d)
+
+
+def digest(registers: Array) -> str:
+    """Of D's registers, (batch, threads, registers): the first 16 digits of the SHA-256 of their bytes, little-endian."""
+    return hashlib.sha256(np.ascontiguousarray(registers).tobytes()).hexdigest()[:16]
+
+
+def words(kernel: Kernel, seed: int, image_bytes: int) -> Words:
+    """The words of a launch."""
+    random = np.random.default_rng(seed + 1)
+    draw = Drawn(kernel.instruction, random)
+    threads = THREADS[kernel.instruction.variant.instruction.scope]
+    scale_d = bool(random.integers(4))
+    registers = {operand.name: _registers(operand, kernel, threads, draw, random) for operand in kernel.inputs}
+    image = None
+    if image_bytes:
+        types = [Builder(kernel, random, draw).type(name.partition("-")[0]) for name in kernel.descriptors]
+        image = _memory(types, image_bytes, draw, random)
+    return Words(registers, image, scale_d)
+
+
+def _memory(types: list[ElementType], size: int, draw: Drawn, random: np.random.Generator) -> Array:
+    """Bytes that are small numbers in each of the types, as nothing here says where which matrix lies."""
+    count = size * 8 // types[0].bits
+    if types[0] == types[-1] or types[0].form != "float":
+        return _side_by_side(draw((count,), types[0], False), types[0], 8)
+    codes = np.arange(1 << types[0].bits).astype(elements.bits_dtype(types[0]))
+    halves = [np.nan_to_num(elements.numbers(codes, element), nan=9, posinf=9, neginf=9) * 2 for element in types]
+    small = [codes[(np.abs(number) <= 4) & (number % 1 == 0)] for number in halves]
+    return _side_by_side(random.choice(np.intersect1d(*small), count), types[0], 8)
+
+
+def _registers(operand: Operand, kernel: Kernel, threads: int, draw: Drawn, random: np.random.Generator) -> Array:
+    if operand.kind == "metadata":
+        held = kernel.instruction.metadata
+        fields = random.choice([int(value, 2) for value in held.legal], (1, threads, 32 // held.width))
+        return np.asarray((fields << np.arange(0, 32, held.width)).sum(-1, keepdims=True).astype(np.uint32))
+    assert operand.element is not None
+    width = register_type(kernel.instruction.database.spec, operand.register_types[0]).bits
+    drawn = draw((1, threads, operand.registers, width // operand.element.bits), operand.element, operand.kind == "accumulator")
+    return _side_by_side(drawn, operand.element, width)[..., 0]
+
+
+def _side_by_side(drawn: Array, element: ElementType, width: int) -> Array:
+    """Elements as words of ``width`` bits, the first one lowest."""
+    codes = elements.codes(drawn, element)
+    if element.bits >= 8:
+        return np.ascontiguousarray(codes).view(f"u{width // 8}")
+    each = 8 // element.bits
+    parts = codes.reshape(*codes.shape[:-1], -1, each) << np.arange(0, 8, element.bits, dtype=np.uint8)
+    return np.ascontiguousarray(parts.sum(-1).astype(np.uint8)).view(f"u{width // 8}")

@@ -1,0 +1,254 @@
+"""The database against the assemblers that are here: the one on PATH, and those that ``make assemblers`` fetched.
+
+``python -m ptxmma_proof --assembler`` asks all of them everything; here the oldest and the newest are asked, the newest on some targets.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.requirements import version_key
+from ptxmma.evidence import assembler as evidence
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import assemblers, errata, matrix, negative, questions
+from ptxmma_proof.answers import Answers
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.legality import Legality
+from ptxmma_proof.negative import Explanations, Neighbours
+from ptxmma_proof.questions import Lines
+
+pytestmark = pytest.mark.ptxas
+
+#: Of the neighbours, every so many are asked about here.
+_EVERY = 40
+#: One target of each kind that has instructions of its own.
+_TARGETS = ("sm_89", "sm_90a", "sm_107a", "sm_121a")
+#: Random batches, and lines in each.
+_EXAMPLES = 30
+_LINES = 200
+
+
+def _pinned(which: int) -> Assembler:
+    found = assemblers.fetched()
+    wanted = assemblers.pins()[which]["cuda"]
+    if wanted not in {assembler.cuda for assembler in found}:
+        pytest.skip(f"ptxas of CUDA {wanted} is not fetched: run `make assemblers`")
+    return next(assembler for assembler in found if assembler.cuda == wanted)
+
+
+@pytest.fixture(scope="module")
+def newest() -> Assembler:
+    return _pinned(-1)
+
+
+@pytest.fixture(scope="module")
+def answers(catalog: Catalog) -> Answers:
+    """The stored ones."""
+    return Answers(evidence.load(), catalog)
+
+
+@pytest.fixture(scope="module")
+def space(answers: Answers) -> dict[str, Neighbours]:
+    return answers.asked
+
+
+@pytest.fixture(scope="module")
+def explained(catalog: Catalog, space: dict[str, Neighbours]) -> Explanations:
+    return Explanations(catalog, space)
+
+
+def _agrees(catalog: Catalog, assembler: Assembler, targets: Sequence[str], cache: Path) -> None:
+    subject = matrix.Subject.of(catalog)
+    columns = matrix.sweep(subject, [assembler], targets, cache, 2)
+    assert sum(len(versions) for column in columns for versions in column.accepted) > 500
+    differences = list(matrix.differences(subject, columns))
+    assert not differences, "\n".join(map(str, differences))
+
+
+def test_the_installed_assembler_agrees(catalog: Catalog, tmp_path: Path) -> None:
+    path = shutil.which("ptxas")
+    if path is None:
+        pytest.skip("no ptxas on PATH")
+    _agrees(catalog, assemblers.identify(path), ("sm_90a", "sm_120a"), tmp_path)
+
+
+def test_the_oldest_pinned_assembler_agrees(catalog: Catalog, tmp_path: Path) -> None:
+    _agrees(catalog, _pinned(0), [target.name for target in catalog.database.spec.targets], tmp_path)
+
+
+def test_the_newest_pinned_assembler_agrees(catalog: Catalog, newest: Assembler, tmp_path: Path) -> None:
+    _agrees(catalog, newest, _TARGETS, tmp_path)
+
+
+def test_the_newest_pinned_assembler_agrees_on_neighbours(
+    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations, tmp_path: Path
+) -> None:
+    some = {family: dict(itertools.islice(found.items(), 0, None, _EVERY)) for family, found in space.items()}
+    assert sum(map(len, some.values())) > 5_000
+    batches = negative.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
+    assert {batch.target for batch in batches} == set(_TARGETS)
+    unexplained = [str(each) for each in negative.disagreements(catalog, batches, explained) if not each.erratum]
+    assert not unexplained, "\n".join(unexplained)
+
+
+def test_the_stored_answers_are_those_of_the_newest_pinned_assembler(
+    catalog: Catalog, newest: Assembler, answers: Answers, space: dict[str, Neighbours], tmp_path: Path
+) -> None:
+    """One in a thousand, asked again."""
+    some = {family: dict(itertools.islice(found.items(), 3, None, 1000)) for family, found in space.items()}
+    for batch in negative.sweep(catalog, some, [newest], list(newest.targets), tmp_path, 2):
+        refused = questions.by_line(batch.refusals)
+        for number, line in enumerate(batch.lines.texts):
+            said = "refused" if number in refused else "accepted"
+            assert answers.answer(line, batch.target, newest.ptx, newest.cuda) == said, f"{batch.target}: {line}"
+
+
+def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
+    catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
+) -> None:
+    [found] = [entry for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col"]
+    [seen] = [one for one in found.seen if ".row " in one.asked and ".col" not in one.asked]
+    line = ptx.expanded(seen.asked)
+    assert line in space["wgmma"]
+    assert explained.of_line(line, seen.target, newest, "accepted") == "wgmma-row-col"
+    assert explained.of_change("wgmma", ".row at the end", seen.target, newest, "accepted") == "wgmma-row-col"
+    assert not explained.of_line(line, "sm_120a", newest, "accepted")  # another target
+    assert not explained.of_line(line, seen.target, newest, "Illegal modifier")  # another answer
+    assert not explained.of_line(line, seen.target, newest._replace(cuda="11.8"), "accepted")  # a release that was not asked
+    assert not explained.of_change("wgmma.sp", ".rn at the end", seen.target, newest, "accepted")  # another change
+    # One row may speak of several targets.
+    [selector] = [entry for entry in catalog.database.spec.errata if entry.id == "sp-k32-f16-selector"]
+    targets = {one.target for one in selector.seen if one.database == "refuses" and one.answer == errata.ACCEPTED}
+    assert len(targets) > 5
+    for target in targets & set(newest.targets):
+        assert explained.of_change("mma.sp", "2 for f", target, newest, "accepted") == selector.id
+    assert not explained.of_change("mma.sp", "2 for f", "sm_75", newest, "accepted")
+
+
+def test_assemblers_describe_themselves(newest: Assembler) -> None:
+    pin = assemblers.pins()[-1]
+    assert (newest.cuda, newest.build, newest.ptx) == (pin["cuda"], pin["version"], pin["ptx"])
+    assert newest.sha256 == pin["binary_sha256"]
+    assert set(_TARGETS) < set(newest.targets)
+
+
+# --- random lines -----------------------------------------------------------------------------------------------------------
+
+
+class Edit(NamedTuple):
+    """Something else in one place of an instruction; an empty text leaves it out."""
+
+    place: int  # of a token, or after the tokens of an operand
+    text: str
+    change: str  # in the words of the negative space
+
+
+class Grammar:
+    """Lines from the grammar of the reference: the syntax of an instruction, whatever the spec knows in its places, any operands."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._vocabulary = negative.Vocabulary(catalog)
+        self._of = {entry.name: catalog.of(entry.name) for entry in catalog.database.spec.instructions}
+
+    def draw(self, random: Random) -> Candidate:
+        """A line, a few edits away from one that is legal."""
+        variants = self._of[random.choice(list(self._of))]
+        instruction = random.choice(variants)
+        # Operands of another instruction of the same name now and then.
+        form = random.choice(ptx.operand_lists(instruction if random.random() < 0.8 else random.choice(variants)))
+        edits = {edit.place: edit for _ in range(random.randrange(5)) for edit in [self._edit(random, instruction, form)]}
+        return Candidate(instruction, form, tuple(edits.values()))
+
+    def _edit(self, random: Random, instruction: Instruction, form: OperandForm) -> Edit:
+        parts, names = negative.tokens(instruction), ptx.items(form.syntax)
+        place = random.randrange(1, len(parts) + 1 + len(names))
+        if place == len(parts):
+            token = random.choice(self._vocabulary.joining)
+            return Edit(place, token, f".{token} at the end")
+        if place < len(parts):
+            name, token = parts[place]
+            if token and random.random() < 0.2:
+                return random.choice([Edit(place, "", f"without .{token}"), Edit(place, f"{token}.{token}", f".{token} twice")])
+            other = random.choice(self._vocabulary.others(name, token))
+            return Edit(place, other, f".{other} for {name or f'.{token}'}")
+        name = names[place - len(parts) - 1]
+        text = ptx.item(form, name)
+        if random.random() < 0.2:
+            return random.choice([Edit(place, "", f"without {name}"), Edit(place, f"{text}, {text}", f"{name} twice")])
+        inner = ptx.items(name.strip("{}"))
+        chosen = random.randrange(len(inner))
+        other, change = random.choice(list(negative.operand_others(form.operand(inner[chosen]), self._vocabulary)))
+        texts = [ptx.operand(form.operand(part)) for part in inner]
+        texts[chosen] = other
+        return Edit(place, "{" + ", ".join(texts) + "}" if name.startswith("{") else other, change)
+
+
+class Candidate(NamedTuple):
+    """An instruction, the operands that it is written with, and what is edited."""
+
+    instruction: Instruction
+    form: OperandForm
+    edits: tuple[Edit, ...]
+
+    @property
+    def line(self) -> str:
+        tokens = [token for _, token in negative.tokens(self.instruction)]
+        texts = [*tokens, "", *(ptx.item(self.form, name) for name in ptx.items(self.form.syntax))]
+        for edit in self.edits:
+            texts[edit.place] = edit.text
+        spelling, operands = texts[: len(tokens) + 1], texts[len(tokens) + 1 :]
+        return ptx.line(".".join(filter(None, spelling)), filter(None, operands))
+
+
+def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: Catalog, newest: Assembler, explained: Explanations) -> None:
+    """What an erratum tells of may be in a line; without it the two must agree."""
+    legality, grammar, banks = Legality(catalog), Grammar(catalog), matrix.banks(catalog)
+    counts: Counter[bool] = Counter()
+
+    def differing(candidates: Iterable[Candidate], target: str) -> list[tuple[Candidate, str]]:
+        by_line = {each.line: each for each in candidates}
+        batch = Lines.of(by_line, banks)
+        refused = questions.by_line(questions.refusals(matrix.question(newest, target, newest.ptx, batch)))
+        found = []
+        for number, line in enumerate(batch.texts):
+            first = legality.accepted_by(line).get(target)
+            legal = first is not None and version_key(first) <= version_key(newest.ptx)
+            counts[legal] += 1
+            if legal == (number in refused):
+                found.append((by_line[line], refused.get(number, errata.ACCEPTED)))
+        return found
+
+    def mended(candidate: Candidate, target: str, said: str) -> Candidate:
+        """The same without the edits that an erratum explains, each in its own words or as the only one."""
+        edits = []
+        for edit in candidate.edits:
+            alone = candidate._replace(edits=(edit,))
+            by_change = explained.of_change(candidate.instruction.family, edit.change, target, newest, said)
+            if not (by_change or explained.of_line(alone.line, target, newest, said)):
+                edits.append(edit)
+        assert len(edits) < len(candidate.edits), f"{target}: {said}: {candidate.line}"
+        return candidate._replace(edits=tuple(edits))
+
+    @settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+    @given(st.integers(0, 2**32 - 1), st.sampled_from(_TARGETS))
+    def agree(seed: int, target: str) -> None:
+        random = Random(seed)
+        found = differing((grammar.draw(random) for _ in range(_LINES)), target)
+        if found:
+            again = differing([mended(candidate, target, said) for candidate, said in found], target)
+            assert not again, "\n".join(f"{target}: {said}: {candidate.line}" for candidate, said in again)
+
+    agree()
+    assert counts[True] > 100
+    assert counts[False] > 1000

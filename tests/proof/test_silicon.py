@@ -1,0 +1,207 @@
+"""What runs on a chip, with the emulator in the chip's place: operands, products, observations and the report need no GPU to be right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxmma import paths
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.evidence import reports
+from ptxmma.evidence.silicon import Launch, Silicon
+from ptxmma.matrices.emulator import emulate
+from ptxmma_proof.silicon import observations, products, replay, sass
+from ptxmma_proof.silicon.kernels import PER_FILE, Kernel, build, kernels
+from ptxmma_proof.silicon.operands import Builder
+from ptxmma_proof.silicon.replay import Words
+
+_TARGET = "sm_90a"
+_FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
+
+
+class _Emulating:
+    """Runs kernels as a chip does, by emulation; ``flips`` turns a bit of D."""
+
+    def __init__(self, found: list[Kernel], *, flips: bool = False) -> None:
+        self._kernels, self._flips = found, flips
+
+    def run(
+        self,
+        number: int,
+        registers: dict[str, Array],
+        *,
+        image: Array | None = None,
+        descriptors: Mapping[str, int] | None = None,
+        scale_d: bool = True,
+    ) -> Array:
+        """D's registers."""
+        kernel = self._kernels[number]
+        constants: Any = {"constants": kernel.immediates, "descriptors": descriptors or {}}
+        found: list[Array] = []
+
+        def keep(array: Array) -> str:
+            found.append(array)
+            return ""
+
+        launch = Launch(seed=0, d="", **constants)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replay, "digest", keep)
+            replay.emulated(kernel, launch, Words(registers, image, scale_d))
+        d = np.array(found[0])
+        if self._flips:
+            d.view(np.uint32)[0, 0, 0] ^= 1 << 30
+        return d
+
+
+def _sample(catalog: Catalog, family: str) -> list[Kernel]:
+    """Some kernels of a family: of every operand form and set of constants."""
+    found = list(kernels(catalog, _TARGET, [family]))
+    assert len(found) > 100
+    return found[:: max(1, len(found) // 60)]
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_operands_give_the_product(catalog: Catalog, family: str) -> None:
+    chosen = _sample(catalog, family)
+    chip: Any = _Emulating(chosen)
+    for number, kernel in enumerate(chosen):
+        for seed in range(2):
+            assert products.run(chip, number, kernel, 97 * number + seed).wrong == 0, f"{kernel.instruction} {kernel.immediates}"
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_a_wrong_bit_shows(catalog: Catalog, family: str) -> None:
+    kernel = next(kernels(catalog, _TARGET, [family]))
+    chip: Any = _Emulating([kernel], flips=True)
+    assert products.run(chip, 0, kernel, 1).wrong == 1
+
+
+def test_other_threads_metadata_is_poisoned(catalog: Catalog) -> None:
+    kernel = next(kernel for kernel in kernels(catalog, _TARGET, ["mma.sp"]) if kernel.immediates == {"f": 1})
+    random = np.random.default_rng(0)
+    made = Builder(kernel, random, products.Drawn(kernel.instruction, random)).build()
+    held = kernel.instruction.metadata
+    assert held.selectors > 1
+    own = held.pack(held.unpack(made.registers["e"][..., 0], 1), 1)
+    assert (made.registers["e"][..., 0] != own).any()
+
+
+@pytest.mark.parametrize("ask", ["_illegal_fields", "_unused_descriptor_bits", "_idle_base_offset", "_saturation"])
+def test_what_the_manual_leaves_open_is_asked(catalog: Catalog, ask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {
+        "_illegal_fields": observations._one_for_each_metadata_layout,
+        "_unused_descriptor_bits": observations._by_descriptors,
+        "_idle_base_offset": observations._by_descriptors,
+        "_saturation": observations._saturating,
+    }[ask]
+    kernel = next(chosen(catalog, _TARGET))
+    chip: Any = _Emulating([kernel])
+    if ask == "_illegal_fields":  # the emulator refuses what the manual calls undefined: D stays what it was
+        monkeypatch.setattr(observations, "_run", lambda *_: np.zeros(()))
+    seen = list(getattr(observations, ask)(chip, 0, kernel))
+    assert seen
+    assert all(answer.instruction == kernel.instruction.canonical and answer.seen for answer in seen)
+    if ask == "_saturation":
+        assert seen[0].seen == "the exact sum saturates once"
+
+
+def test_products_of_tensor_cores_are_found_in_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        Function : _Z8kernel_0N12_GLOBAL__N_18OperandsE
+        /*0120*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
+        /*0130*/              @!P0 HMMA.16816.F32 R4, R8, R12, R4 ;
+        /*0140*/                   IMAD.MOV.U32 R1, RZ, RZ, R2 ;
+        Function : _Z8kernel_1N12_GLOBAL__N_18OperandsE
+        /*0150*/                   HGMMA.64x8x16.F32 R24, gdesc[UR4], !UPT ;
+        Function : _Z8kernel_2N12_GLOBAL__N_18OperandsE
+        /*0150*/                   EXIT ;
+    """
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: type("Done", (), {"stdout": text})())
+    assert sass.products(tmp_path) == {0: Counter({"HMMA.16816.F32": 2}), 1: Counter({"HGMMA.64x8x16.F32": 1}), 2: Counter()}
+
+
+def test_a_chip_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ptxmma_proof.silicon import report
+
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match="nvidia-smi is not on the PATH; it comes with the driver of an NVIDIA GPU"):
+        report.run(paths.DATABASE, paths.INCLUDE, date="2026-01-01")
+
+
+def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:
+    """What the builder hands to the emulator is what the kernel has in its registers."""
+    kernel = next(kernels(catalog, _TARGET, ["wgmma.sp"]))
+    random = np.random.default_rng(5)
+    made = Builder(kernel, random, products.Drawn(kernel.instruction, random)).build()
+    expected = emulate(kernel.instruction, **made.keywords)
+    assert expected.d.shape[0] == len(made.registers["d"])
+
+
+def test_fences_and_waits_run_beside_products(catalog: Catalog) -> None:
+    def beside(family: str) -> set[str]:
+        return {found.canonical for kernel in kernels(catalog, _TARGET, [family]) for found in kernel.beside(catalog)}
+
+    assert beside("mma.sp") == set()
+    without_matrices = {found.canonical for found in catalog.all() if found.shape is None and _TARGET in found.accepted_by()}
+    assert beside("wgmma") == without_matrices
+    assert len(without_matrices) > 3
+
+
+def test_elements_put_together_from_halves(catalog: Catalog) -> None:
+    instruction = catalog.find("mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    element = instruction.operand("b").element
+    assert element is not None
+    pattern = instruction.metadata.granularity
+    b = np.array([[1.5], [-3.0], [1 + 2**-10], [64.0]])
+    legal = {int(value, 2): units for value in instruction.metadata.legal for units in [pattern.kept_units(value)]}
+    assert len(legal) == 2
+    for field, (unit,) in legal.items():  # both halves of one element: this element
+        assert np.array_equal(observations._mixed(b, field, pattern, element), b[[unit, 2 + unit]])
+    # The low half of the first element of a chunk below the high half of the second one.
+    mixed = observations._mixed(b, 0b1100, pattern, element)
+    assert np.array_equal(mixed, [[-3.0], [64.0 * (1 + 2**-10)]])
+
+
+@pytest.fixture
+def disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's disassembler, from the CUDA toolkit or from its Python packages."""
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(packaged)]))
+    for tool in ("cuobjdump", "nvdisasm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
+    """What is called native in the evidence is one instruction in machine code that is made here, what is not is what it says."""
+    told = reports.load(reports.FOLDER / "silicon.json", Silicon)
+    if f"release {told.compiler.cuda}," not in subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout:
+        pytest.skip(f"nvcc is not that of CUDA {told.compiler.cuda}, which the evidence was made with")
+    recorded = {row.instruction: row.machine for row in told.instructions}
+    chosen: dict[tuple[object, ...], Kernel] = {}
+    for kernel in kernels(catalog, told.target):
+        found = kernel.instruction
+        assert found.shape is not None
+        made = tuple(text.partition(".")[0] for text in recorded[found.canonical])
+        chosen.setdefault((found.family, found.shape[2], found.qualifiers["atype"], made), kernel)
+    sample = list(chosen.values())
+    assert {"none", "2 HMMA"} < {made[0] for *_, made in chosen if isinstance(made, tuple)}
+    libraries = [
+        build(nvcc, told.target, paths.INCLUDE, sample[first : first + PER_FILE], tmp_path / f"sample_{first}.so")
+        for first in range(0, len(sample), PER_FILE)
+    ]
+    counted = [machine for library in libraries for _, machine in sorted(sass.products(library).items())]
+    for kernel, machine in zip(sample, counted, strict=True):
+        assert sass.text(machine) in recorded[kernel.instruction.canonical], f"{kernel.instruction} {kernel.immediates}"
