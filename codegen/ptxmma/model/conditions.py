@@ -1,0 +1,31 @@
+"""Conditions, and the base of all entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+#: What a condition is tested against: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
+Facts = Mapping[str, str | int]
+
+
+#: Each key must have one of its listed values; several conditions in a list: any of them.
+Condition = dict[str, tuple[str | int, ...]]
+
+
+def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
+    """Whether any of the conditions holds; no condition at all always does.  A fact that is absent counts as ``""``."""
+    if not conditions:
+        return True
+    for condition in conditions:
+        for key, allowed in condition.items():
+            if facts.get(key, "") not in allowed:
+                break
+        else:
+            return True
+    return False
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all entries: immutable, and a key that nobody reads is an error."""

@@ -1,0 +1,89 @@
+"""Element types, containers, register types and which carries which."""
+
+from __future__ import annotations
+
+from ptxmma.model.conditions import Condition, Entry
+
+
+class ElementType(Entry, frozen=True, kw_only=True):
+    """One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity."""
+
+    name: str  # "e4m3"
+    title: str  # "FP8 with 4 exponent and 3 mantissa bits"
+    form: str  # "float", "unsigned", "signed" or "bits"
+    bits: int  # storage, e.g. 8; tf32 takes 32
+    exponent: int = 0  # bits
+    mantissa: int = 0  # explicit bits
+    bias: int = 0
+    sign: bool = True  # ue8m0 has none
+    infinity: bool = False
+    nan: bool = False
+    numpy: str  # dtype of NumPy or ml_dtypes that holds one: "float8_e4m3fn"
+    source: str
+
+    @property
+    def unit(self) -> float:
+        """Floating point: the distance from 1 to the next number, e.g. 2**-10 for f16."""
+        return float(2.0**-self.mantissa)
+
+    @property
+    def smallest_normal(self) -> float:
+        """Floating point: the smallest number that is not subnormal; of a type without a mantissa, its smallest number."""
+        return float(2.0 ** ((1 if self.mantissa else 0) - self.bias))
+
+    @property
+    def largest_code(self) -> int:
+        """Floating point: the bits of the largest number."""
+        magnitudes = 1 << self.exponent + self.mantissa
+        # Infinity has the highest exponent to itself and to NaN; without infinity NaN is the last code alone.
+        return magnitudes - 1 - ((1 << self.mantissa) if self.infinity else int(self.nan))
+
+    @property
+    def emax(self) -> int:
+        """Floating point: the exponent of the largest number, e.g. 8 for e4m3."""
+        return (self.largest_code >> self.mantissa) - self.bias
+
+    @property
+    def largest(self) -> float:
+        """Floating point: the largest number, e.g. 448 for e4m3."""
+        return float(2.0**self.emax * (1 + (self.largest_code & (1 << self.mantissa) - 1) * self.unit))
+
+
+class Container(Entry, frozen=True, kw_only=True):
+    """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
+
+    elements: tuple[str, ...]  # ("e2m1",)
+    when: tuple[Condition, ...] = ()
+    bits: int  # 8
+    shift: int  # 2: lowest bit of the element in the container
+    source: str
+
+
+class RegisterType(Entry, frozen=True, kw_only=True):
+    """A PTX register type, e.g. f16x2: 32 bits, two f16 elements."""
+
+    name: str  # "b32"
+    title: str
+    bits: int  # 32
+    c_type: str  # "uint32_t"
+    constraint: str  # inline-asm constraint: "r"
+    source: str
+
+
+class Carrier(Entry, frozen=True, kw_only=True):
+    """The register types that assemblers take for an operand, the one that wrappers use first."""
+
+    operands: tuple[str, ...]  # ("a", "b")
+    elements: tuple[str, ...]  # ("f16", "bf16"); empty: operands without elements
+    when: tuple[Condition, ...] = ()
+    registers: tuple[str, ...]  # ("b32", "f16x2", "u32", "s32")
+    source: str
+
+
+class Types(Entry, frozen=True, kw_only=True):
+    """Element types, their containers, register types, and which carries which."""
+
+    elements: tuple[ElementType, ...] = ()
+    containers: tuple[Container, ...] = ()
+    registers: tuple[RegisterType, ...] = ()
+    carriers: tuple[Carrier, ...] = ()

@@ -1,0 +1,43 @@
+"""Targets and PTX ISA versions."""
+
+from __future__ import annotations
+
+from ptxmma.model.conditions import Entry
+
+
+class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
+    """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
+
+    name: str  # "sm_120a"
+    ptx: str  # first PTX ISA version that knows it: "8.7"
+    includes: tuple[str, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
+    ptx_in: tuple[ReleaseFloor, ...] = ()  # CUDA releases with another first version
+    until: str = ""  # the last CUDA release that knows it: "12.9"
+    releases: str = ""  # where releases of the assembler differ: which, and how
+    source: str
+
+    @property
+    def number(self) -> int:
+        """Compute capability times ten, e.g. 120."""
+        return int(self.name.removeprefix("sm_").rstrip("af"))
+
+    @property
+    def suffix(self) -> str:
+        """``"a"`` (this architecture only), ``"f"`` (its family) or ``""``."""
+        return self.name[-1] if self.name[-1] in "af" else ""
+
+
+class ReleaseFloor(Entry, frozen=True, kw_only=True, cache_hash=True):
+    """A CUDA release that takes a target from another version on than other releases."""
+
+    cuda: str  # "13.0"
+    ptx: str  # "7.3"
+
+
+class IsaVersion(Entry, frozen=True, kw_only=True):
+    """A PTX ISA version and the CUDA release that brought it."""
+
+    version: str  # "8.7"
+    cuda: str  # "12.8"
+    note: str = ""
+    source: str
