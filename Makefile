@@ -1,73 +1,109 @@
-# make generate   regenerate everything from spec/
-# make test       run every check
-# make docs       build the site into docs/_build/html
-# make lint       ruff and mypy
-# make bench      measure
-# make assemblers fetch the pinned ptxas releases into .cache/assemblers
-# make verify     ask them about everything, and write the evidence
-# make evidence   ask every witness that is here: assemblers, peers, a GPU, mutants; REFERENCE=DIR: the manual's text too
-# make mutate     change one fact at a time: would anybody notice?
-# make corpus     hold the checker against ptxas on PTX of other projects
-# make fuzz       ten minutes of hostile input for the checker
-# Each target sets up what it needs in .venv first.
+# make generate    regenerate everything from spec/
+# make check       say what generate would change
+# make test        test the product: no GPU, no assembler, no torch
+# make proof-test  test the proof, as far as its tools are here
+# make test-all    both, with torch, CUTLASS's headers and the disassembler
+# make transcripts record what the commands of the docs print
+# make docs        build the site into docs/_build/html
+# make lint        ruff and mypy
+# make bench       measure
+# make assemblers  fetch the pinned ptxas releases into .cache/assemblers
+# make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too
+# make corpus      compare the checker with ptxas on PTX of other projects
+# make fuzz        ten minutes of hostile input for the checker
+# Each target installs what it needs, and nothing else, in .venv first: with uv where it is here, else with pip.
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+ifneq ($(shell command -v uv 2>/dev/null),)
+VENV = uv venv --quiet --allow-existing --python $(PYTHON) .venv
+INSTALL = uv pip install --quiet --python $(BIN)/python
+else
+VENV = $(PYTHON) -m venv .venv
+PIP_GROUPS = $(INSTALL) --upgrade "pip>=25.1" # knows dependency groups
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+PROOF := $(BIN)/python -m ptxmma_proof
+EVIDENCE := spec/evidence
 
-.PHONY: generate check test docs lint bench assemblers verify evidence mutate corpus fuzz clean
+.PHONY: generate check test proof-test test-all transcripts docs lint bench assemblers evidence corpus fuzz clean
 
-generate: $(STAMP)
+generate: .venv/.generate
 	$(BIN)/ptxmma generate
 
-check: $(STAMP)
+check: .venv/.generate
 	$(BIN)/ptxmma generate --check
 
-test: $(STAMP)
+test: .venv/.test
+	$(BIN)/python -m pytest tests --ignore tests/proof
+
+proof-test: .venv/.proof
+	$(BIN)/python -m pytest tests/proof
+
+test-all: .venv/.all
 	$(BIN)/python -m pytest
 
-lint: $(STAMP)
+transcripts: .venv/.test
+	$(BIN)/python tests/transcripts.py
+
+lint: .venv/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP)
+docs: .venv/.docs
 	$(BIN)/sphinx-build -n -W --keep-going -b html docs docs/_build/html
 
-assemblers: $(STAMP)
-	$(BIN)/python -m ptxmma_proof.assemblers
-
-bench: $(STAMP)
+bench: .venv/.all
 	$(BIN)/python tests/bench.py
 
-verify: assemblers
-	$(BIN)/python -m ptxmma_proof --assembler --report spec/evidence/assembler.json
+assemblers: .venv/.proof
+	$(PROOF) fetch
 
-evidence: verify
-	$(BIN)/python -m ptxmma_proof --peers --report spec/evidence/peers.json
-	$(if $(REFERENCE),$(BIN)/python -m ptxmma_proof --reference $(REFERENCE) --report spec/evidence/examples.json)
-	@if nvidia-smi > /dev/null 2>&1; \
-	then $(BIN)/python -m ptxmma_proof --silicon --report spec/evidence/silicon.json || test $$? -eq 2; \
-	else echo "no GPU here: spec/evidence/silicon.json stays as it is"; fi  # 2: it is the report of another chip, which stays
-	$(MAKE) mutate
+# A run ends with 1 where something disagrees; the others are asked all the same.
+evidence: .venv/.all assemblers
+	-$(PROOF) assembler --record $(EVIDENCE)/assembler.jsonl
+	-$(PROOF) peers --record $(EVIDENCE)/peers.jsonl --layouts codegen/ptxmma_proof/recorded
+	-$(if $(REFERENCE),$(PROOF) reference $(REFERENCE) --record $(EVIDENCE)/reference.jsonl)
+	@if nvidia-smi > /dev/null 2>&1; then $(PROOF) silicon --record $(EVIDENCE)/silicon.jsonl; else echo "no GPU here"; fi
+	$(PROOF) mutate --record $(EVIDENCE)/mutation.jsonl
 	$(MAKE) generate
 
-mutate: $(STAMP)
-	$(BIN)/python -m ptxmma_proof.mutation --report spec/evidence/mutation.json
+corpus: .venv/.proof assemblers
+	$(INSTALL) --group corpus
+	$(PROOF) corpus judge --record $(EVIDENCE)/corpus.jsonl
 
-corpus: assemblers
-	$(BIN)/python -m pip install --quiet --group corpus
-	$(BIN)/python -m ptxmma_proof.corpus judge --report spec/evidence/corpus.json
-
-fuzz: $(STAMP)
-	$(BIN)/python -m pip install --quiet --group fuzz
+fuzz: .venv/.proof
+	$(INSTALL) --group fuzz
 	$(BIN)/python tests/fuzz_check.py -max_total_time=600
 
-$(STAMP): pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[generate,docs,verify]" --group test --group torch --group machine --group lint
-	$(BIN)/python -m pip install --quiet --no-deps --group peers
+# --- what each purpose needs ---------------------------------------------------------------------------------------------------
+
+.venv/.generate: pyproject.toml
+	$(VENV)
+	$(INSTALL) --editable ".[generate]"
+	touch $@
+
+.venv/.test: .venv/.generate
+	$(PIP_GROUPS)
+	$(INSTALL) --group test
+	touch $@
+
+.venv/.proof: .venv/.test
+	$(INSTALL) --group proof
+	touch $@
+
+.venv/.lint: .venv/.proof
+	$(INSTALL) --group lint
+	touch $@
+
+.venv/.docs: .venv/.generate
+	$(INSTALL) --editable ".[generate,docs]"
+	touch $@
+
+.venv/.all: .venv/.proof
+	$(INSTALL) --group all
+	$(INSTALL) --no-deps --group peers
 	touch $@
 
 clean:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.requirements import version_key
 from ptxmma.generator.emit import c_headers, cuda, matrices
+from ptxmma.model import Version
 
 INT_MAX = 2**31 - 1
 
@@ -45,26 +45,31 @@ class Call(NamedTuple):
 
 
 def calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
-    """A call for each operand form; where scale ids are registers or immediates, one for each."""
+    """A call for each operand form, and for each way to pass its operands.
+
+    Scale ids are registers or immediates, shared addresses are numbers or pointers; a generic address is a pointer.
+    """
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
     for operands in [form.operands for form in instruction.forms] or [()]:
-        choices = [operand for operand in operands if operand.kind == "scale-id"]
-        for as_registers in (False, True) if choices else (False,):
-            call = Call([], [], [])
-            for operand in operands:
-                _add(call, operand, c_types, as_register=as_registers if operand in choices else operand.takes_register)
-            yield call
+        ways = [_ways(operand, c_types) for operand in operands]
+        for way in range(max(map(len, ways), default=1)):
+            parts = [each[min(way, len(each) - 1)] for each in ways]
+            yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
 
 
-def _add(call: Call, operand: Operand, c_types: dict[str, str], *, as_register: bool) -> None:
+def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
+    """The ways to pass one operand."""
     name = "the_" + operand.name.replace("-", "_")
-    if not as_register:
+    ways = []
+    if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
-        call.immediates.append(str(min(operand.immediates[-1], INT_MAX)))
-        return
-    array = f"[{operand.registers}]" if operand.kind in ("fragment", "accumulator") else ""
-    call.declarations.append(f"{c_types[operand.register_types[0]]} {name}{array} = {{}};")
-    call.arguments.append(name)
+        ways.append(Call([], [str(min(operand.immediates[-1], INT_MAX))], []))
+    if operand.takes_register and not (operand.kind == "address" and operand.constraint == "l"):
+        array = f"[{operand.registers}]" if operand.listed else ""
+        ways.append(Call([f"{c_types[operand.register_types[0]]} {name}{array} = {{}};"], [], [name]))
+    if operand.kind == "address":
+        ways.append(Call([f"{'' if operand.writes else 'const '}void* {name} = nullptr;"], [], [name]))
+    return ways
 
 
 class Kernels:
@@ -95,7 +100,7 @@ class Nvcc:
         release = re.search(r"release (\d+\.\d+)", said)
         assert release, said
         versions = catalog.database.spec.isa_versions
-        self.ptx = max((e.version for e in versions if version_key(e.cuda) <= version_key(release[1])), key=version_key)
+        self.ptx = max((e.version for e in versions if Version(e.cuda) <= release[1]), key=Version)
 
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""

@@ -21,12 +21,13 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 atheris: Any = import_module("atheris")
-with atheris.instrument_imports(include=["ptxmma.check"]):
+with atheris.instrument_imports(include=["ptxmma.check", "ptxmma.ptx"]):
     import ptxmma
     from ptxmma.catalog.instructions import catalog
-    from ptxmma.check import Checker, Findings, sources
-    from ptxmma.check.reader import Opcodes
+    from ptxmma.check import Checker, Findings
+    from ptxmma.ptx import inline_assembly
     from ptxmma.ptx import lines as ptx
+    from ptxmma.ptx.statements import Opcodes
 
 _CATALOG = catalog(None)
 _CHECKER = Checker()
@@ -99,7 +100,7 @@ def one(data: bytes) -> None:
     _placed(_CHECKER.check(data, "fuzz.ptx"), data)
     _placed(_in_pieces(data), data)
     for suffix in (".cu", ".py"):
-        for function in sources.functions(data, suffix, _OPCODES, _CATALOG.database.spec):
+        for function in inline_assembly.functions(data, suffix, _OPCODES, _CATALOG.database.spec):
             _CHECKER.check_function(function, f"fuzz{suffix}")
 
 

@@ -28,12 +28,12 @@ def small(element: ElementType, shape: tuple[int, ...], random: np.random.Genera
 
 @functools.cache
 def one_of_each() -> list[Instruction]:
-    """The instructions with a shape; of those that differ in n or in the order of metadata alone, one."""
+    """The instructions that multiply; of those that differ in n or in the order of metadata alone, one."""
     found: dict[object, Instruction] = {}
     for instruction in ptxmma.instructions():
-        if instruction.shape is not None and instruction.shape[1] <= 16:
+        if instruction.operation == "multiply" and (not instruction.variant.ranging or instruction.extents["n"] <= 16):
             facts = {name: value for name, value in instruction.variant.facts.items() if name not in ("spvariant", "aligned")}
-            if instruction.variant.ranges_over_n:
+            if instruction.variant.ranging:
                 facts |= {"n": 0, "shape": ""}
             found.setdefault(tuple(facts.items()), instruction)
     return list(found.values())

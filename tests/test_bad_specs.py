@@ -54,45 +54,46 @@ _CASES = {
     "operand lists of two forms under one name": ("instructions/toy.yaml", '"d, a, b, c, knob"', '{usual: ["d, a, b, c, knob", "d, a, b, knob"]}', r"toy.yaml:\d+:\d+: besides matrices and constants one list has d, another d, c: they are of two forms"),
     "dangling reference of a form": ("instructions/toy.yaml", 'ctype: "f32"', 'ctype: "=ctyp"', r"toy.yaml:\d+:\d+: '=ctyp' must name a qualifier of this form"),
     "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is no qualifier; known: dtype, atype"),
-    "order of nothing": ("instructions/toy.yaml", '"ctype"]]', '"ctype"], ["sync", "alined"]]', r"toy.yaml:9:\d+: unknown qualifier or modifier 'alined'; known: dtype, .*, toy, sync, aligned"),
+    "order of nothing": ("instructions/toy.yaml", '"ctype"]]', '"ctype"], ["sync", "alined"]]', r"toy.yaml:10:\d+: unknown qualifier or modifier 'alined'; known: dtype, .*, toy, sync, aligned"),
     "ignored behind nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], behind: "etype", source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: unknown qualifier 'etype'; known: dtype"),
     "ignored on a condition on nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], when: {mood: "sadd"}, source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: no form has mood 'sadd'; there are happy, sad"),
     "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is no fact here"),
     "condition on no value": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {mood: "sadd"}', r"toy.yaml:\d+:6: no form has mood 'sadd'; there are happy, sad"),
-    "condition with a value that nothing has": ("fragments.yaml", 'of: {family: "toy"}', 'of: {family: ["toy", "mma"]}', r"fragments.yaml:4:\d+: nothing that this condition admits has family 'mma'; leave it out"),
-    "layout without a printed formula beside others": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: ["m16n8k16", "m16n8k32"]', r"fragments.yaml:3:5: no printed formula under stated is for operand 'a' of m16n8k32 with 16 bits, family toy"),
+    "condition with a value that nothing has": ("layouts.yaml", 'of: {family: "toy"}', 'of: {family: ["toy", "mma"]}', r"layouts.yaml:4:\d+: nothing that this condition admits has family 'mma'; leave it out"),
+    "layout without a printed formula beside others": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: ["m16n8k16", "m16n8k32"]', r"layouts.yaml:3:5: no printed formula under stated is for operand 'a' of m16n8k32 with 16 bits, family toy"),
     "carrier of an operand that nothing has": ("types.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "e"]', r"types.yaml:\d+:\d+: no variant that this entry is for has 'e'; leave it out"),
     "carrier of a type that nothing has": ("types.yaml", 'elements: ["f32"], registers', 'elements: ["f32", "f16"], registers', r"types.yaml:\d+:\d+: no variant that this entry is for has 'f16'; leave it out"),
     "releases in the wrong order": ("isa_versions.yaml", 'cuda: "11.8"', 'cuda: "10.8"', r"isa_versions.yaml:4:\d+: cuda 10.8 must be above 11.0: list the versions in their order"),
     "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is no source for a form that is documented: a section documents a form"),
     "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
-    "formula with an unknown name": ("fragments.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"fragments.yaml:23:11: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
-    "formula with a syntax error": ("fragments.yaml", 'col: "lane // 4"', 'col: "lane // "', r"fragments.yaml:23:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
-    "coordinate outside the matrix": ("fragments.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"fragments.yaml:18:5: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
-    "element owned twice": ("fragments.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"fragments.yaml:18:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
-    "printed formula that differs": ("fragments.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"fragments.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
-    "printed register count that differs": ("fragments.yaml", "registers: 4", "registers: 2", r"fragments.yaml:11:9: section 3.3 differs: toy_m16n8k16_a_b16 has 4 registers, not 2"),
-    "two fragments for one operand": ("fragments.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"fragments.yaml:25:5: two entries cover operand 'a' of toy\S+; the other is at \S*fragments.yaml:3:5"),
-    "no fragment for an operand": ("fragments.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of fragments covers operand 'b' of toy"),
+    "formula with an unknown name": ("layouts.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
+    "formula with a syntax error": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // "', r"layouts.yaml:24:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
+    "coordinate outside the matrix": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
+    "element owned twice": ("layouts.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
+    "printed formula that differs": ("layouts.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"layouts.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
+    "printed register count that differs": ("layouts.yaml", "registers: 4", "registers: 2", r"layouts.yaml:11:9: section 3.3 differs: toy_m16n8k16_a_b16 has 4 registers, not 2"),
+    "two layouts for one operand": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"layouts.yaml:26:5: two entries cover operand 'a' of toy\S+; the other is at \S*layouts.yaml:3:5"),
+    "no layout for an operand": ("layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of register_layouts covers operand 'b' of toy"),
+    "missing plain target": ("targets.yaml", '- {name: "sm_90"', '- {name: "sm_130a", ptx: "7.8", source: "2.1"}\n  - {name: "sm_90"', r"targets.yaml:4:5: sm_130a includes sm_130, which is missing: add it to the targets"),
     "rules that leave no target": ("targets.yaml", 'includes: ["sm_80"], ', "", r"toy.yaml:\d+:5: the rules leave no target to toy\S+sad: they ask for sm_80 and sm_90"),
     "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations answer for toy\S+sad; the other is at \S*toy.yaml:\d+:5"),
     "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: toy\S+sad stands in another form too, at \S*toy.yaml:\d+:5"),
-    "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
+    "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\nscopes: {"warp": 32}\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
     "hexadecimal": ("types.yaml", "bits: 16,", "bits: 0x10,", r"types.yaml:3:\d+: 0x10: an integer must be written in decimal"),
     "a very long integer": ("types.yaml", "bits: 16,", f"bits: {'9' * 5000},", r"types.yaml:3:\d+: 9+: an integer must be written in decimal"),
     "name": ("types.yaml", 'name: "f16"', 'name: "16f"', r"types.yaml:3:13: name: '16f' does not match .*: letters, digits, '_', '.' and '-', a letter first"),
-    "an empty range": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: {first: 16, last: 8, step: 8}, k: 16}", r"toy.yaml:\d+:21: a range from 16 to 8 is empty"),
-    "a range that misses its end": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: {first: 8, last: 20, step: 8}, k: 16}", r"toy.yaml:\d+:21: steps of 8 from 8 do not reach 20"),
+    "an empty range": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 16, last: 8, step: 8}}', r"toy.yaml:\d+:\d+: a range from 16 to 8 is empty"),
+    "a range that misses its end": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 8, last: 20, step: 8}}', r"toy.yaml:\d+:\d+: steps of 8 from 8 do not reach 20"),
     "a large limit": ("instructions/toy.yaml", "limit: 3", "limit: 4294967296", r"toy.yaml:\d+:53: limit: 4294967296 is greater than the maximum of 4294967295"),
-    "a large size": ("instructions/toy.yaml", 'shape: "m16n8k16"', "shape: {m: 16, n: 8, k: 4097}", r"toy.yaml:\d+:30: k: 4097 is greater than the maximum of 4096"),
+    "a large size": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8k{k}", ranges: {k: {first: 4097, last: 4097, step: 1}}', r"toy.yaml:\d+:\d+: first: 4097 is greater than the maximum of 4096"),
     "a large size in a token": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m16n8k4097"', r"toy.yaml:\d+:14: k = 4097 is out of range: 1..4096"),
-    "a large matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m4096n8k4096"', r"fragments.yaml:3:5: toy\S+ has 16777216 elements here; there must be 32 to 65536"),
-    "a small matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m16n1k16"', r"fragments.yaml:18:5: toy\S+ has 16 elements here; there must be 32 to 65536"),
-    "rows without a formula": ("fragments.yaml", 'rows: "m"', 'rows: "m + q"', r"fragments.yaml:5:16: toy\S+: unknown name 'q'"),
+    "a large matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m4096n8k4096"', r"layouts.yaml:3:5: toy\S+ has 16777216 elements here; there must be 32 to 65536"),
+    "a small matrix": ("instructions/toy.yaml", '- {shape: "m16n8k16"', '- {shape: "m16n1k16"', r"layouts.yaml:19:5: toy\S+ has 16 elements here; there must be 32 to 65536"),
+    "an axis with an unknown name": ("layouts.yaml", 'row: "m"', 'row: "m + q"', r"layouts.yaml:5:22: toy\S+: unknown name 'q'"),
     "a type that is no type": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:57: 'mood' gives no element types: it may be 'happy'; known: f16, f32"),
     "a type that may be absent": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:5: operand 'a' needs 'mood', which this form does not always give"),
-    "a matrix without a shape": ("instructions/toy.yaml", '- {shape: "m16n8k16", ', "- {", r"toy.yaml:\d+:5: operand 'd' holds a matrix, and this form gives no shape"),
+    "a matrix without a shape": ("instructions/toy.yaml", '- {shape: "m16n8k16", ', "- {", r"toy.yaml:\d+:5: the syntax needs 'shape', which this form does not give"),
     "too many variants": ("instructions/toy.yaml", 'mood: ["", "happy", "sad"]', f"mood: [{', '.join(f'm{number}' for number in range(100_001))}]", r"toy.yaml:\d+:5: this form has 100001 variants; at most 100000 are allowed"),
     "a family with the name of another file": ("instructions/toy.yaml", 'family: "toy"', 'family: "types"', r"toy.yaml:3:10: a family cannot be called 'types': other files have this name"),
     "a family with the name of a keyword": ("instructions/toy.yaml", 'family: "toy"', 'family: "class"', r"toy.yaml:3:10: a family cannot be called 'class'"),
@@ -100,11 +101,34 @@ _CASES = {
     "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; the other is at \S*toy.yaml:\d+:5"),
     "two rules that disagree": ("instructions/toy.yaml", "requires:", 'requires:\n  - {when: [{mood: ["sad"]}], ptx: "7.0", source: "3.2"}', r"toy.yaml:\d+:5: another rule has the same condition and asks for something else, at \S*toy.yaml:\d+:5"),
     "a default that is no value": ("instructions/toy.yaml", "default: 0", "default: 4", r"toy.yaml:\d+:65: 4 is no value of 'knob'; there are 0..3"),
-    "a helper that hides a variable": ("fragments.yaml", 'let: {group: "lane // 4",', 'let: {n: "1", group: "lane // 4",', r"fragments.yaml:7:15: 'n' is a variable of formulas already; choose another name"),
-    "a stated helper that hides a variable": ("fragments.yaml", 'let: {group: "lane >> 2",', 'let: {i: "1", group: "lane >> 2",', r"fragments.yaml:13:19: 'i' is a variable of formulas already"),
-    "a selector without sparsity": ("instructions/toy.yaml", 'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0', 'knob: {kind: "selector", title: "a knob"', r"toy.yaml:\d+:3: 'knob' is for instructions with a sparse A; this one does not say sparse: true"),
+    "a helper that hides a variable": ("layouts.yaml", 'let: {group: "lane // 4",', 'let: {n: "1", group: "lane // 4",', r"layouts.yaml:6:15: 'n' is a variable of formulas already; choose another name"),
+    "a stated helper that hides a variable": ("layouts.yaml", 'let: {group: "lane >> 2",', 'let: {i: "1", group: "lane >> 2",', r"layouts.yaml:13:19: 'i' is a variable of formulas already"),
+    "a selector without sparsity": ("instructions/toy.yaml", 'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0', 'knob: {kind: "selector", of: "a", title: "a knob"', r"toy.yaml:\d+:3: 'knob' is for a sparse matrix; no operand of this instruction says sparse: true"),
     "a usual value that no form has": ("instructions/toy.yaml", 'mood: {title: "mood"', 'mood: {title: "mood", usual: "merry"', r"toy.yaml:\d+:33: unknown value of mood 'merry'; known: happy, sad"),
     "a condition on a qualifier without values": ("instructions/toy.yaml", ', mood: ["", "happy", "sad"]', "", r"toy.yaml:\d+:6: no form has mood 'sad'; there are none"),
+    "a value that says no sizes": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8"', r"toy.yaml:\d+:14: 'm16n8' says no sizes: it must look like m{m}n{n}k{k}"),
+    "a value that is in no table of sizes": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1}}', r"toy.yaml:\d+:\d+: 'sad' says no sizes: extents has happy"),
+    "sizes of what the syntax does not name": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", num: {"x1": 1}}', r"toy.yaml:\d+:34: the syntax does not name qualifier 'num'"),
+    "a name in braces without numbers": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16"', r"toy.yaml:\d+:14: m16n{n}k16 needs ranges: {n: ...}, the numbers that n stands for"),
+    "a range that nothing uses": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8k16", ranges: {n: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:\d+: no value of this form has {n} in it"),
+    "two maps under one name": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "a_b16"', r"layouts.yaml:3:5: two different layouts are called toy_m16n8k16_a_b16; the other is at \S*layouts.yaml:26:5: tell them apart with name:"),
+    "one axis without a formula": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n', "", r"layouts.yaml:22:5: at: has formulas for col; give a formula for each axis \(row, col\), or for lane and bit, or for lane and byte"),
+    "a bit of no thread": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n      col: "lane // 4"', '      bit: "row + col"', r"layouts.yaml:22:5: at: has formulas for bit; give a formula for each axis"),
+    "bits and bytes": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n      col: "lane // 4"', '      {lane: "row", bit: "col", byte: "col"}', r"layouts.yaml:22:5: at: has formulas for lane, bit, byte; give a formula for each axis"),
+    "an axis with the name of a variable": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {lane: "k", col: "n"}', r"layouts.yaml:21:\d+: 'lane' is a variable of formulas already; choose another name"),
+    "an axis with the name of an extent": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", n: "n"}', r"layouts.yaml:21:\d+: 'n' is a variable of formulas already; choose another name"),
+    "an unknown axis apart": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n"}\n    apart: ["copy"]', r"layouts.yaml:22:\d+: unknown axis 'copy'; known: row, col"),
+    "an axis of no size": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n - 8"}', r"layouts.yaml:19:5: toy\S+ has 0 elements here; there must be 32 to 65536"),
+    "a size that is no power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
+    "a layout of an operand that nothing has": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["q"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'q'; leave it out"),
+    "a layout of an operand that has none": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["knob"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'knob'; leave it out"),
+    "a layout that no variant reaches": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: nothing that this condition admits has bits 8; leave it out"),
+    "an unknown scope": ("instructions/toy.yaml", 'scope: "warp"', 'scope: "warpgroup"', r"toy.yaml:6:9: unknown scope 'warpgroup'; known: warp"),
+    "no warp": ("spec.yaml", '{"warp": 32}', '{"thread": 1}', r"spec.yaml:5:1: scopes: missing key 'warp'"),
+    "a layout's name with an unknown fact": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "c_{colour}"', r"layouts.yaml:27:12: toy\S+ has no 'colour' for the name c_{colour}; it has m, n, k, shape, dtype"),
+    "a layout's name without an end": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "c_{"', r"layouts.yaml:27:12: name: 'c_{' does not match"),
+    "a pattern of sizes that ends early": ("instructions/toy.yaml", '"m{m}n{n}k{k}"', '"m{m}n{n}k{"', r"toy.yaml:\d+:19: shape: 'm{m}n{n}k{' does not match"),
+    "one size by two numbers": ("instructions/toy.yaml", '"m{m}n{n}k{k}"', '"m{m}n{n}k{n}"', r"toy.yaml:\d+:14: 'm16n8k16' says no sizes: it must look like m{m}n{n}k{n}"),
     "injected name": ("types.yaml", 'name: "f16"', r'name: "f16\"); system(\"x"', r"types.yaml:3:13: name: .* does not match"),
     "injected comment": ("types.yaml", 'title: "half precision"', 'title: "half */ precision"', r"types.yaml:3:\d+: title: 'half \*/ precision' does not match"),
 }  # fmt: skip
@@ -192,10 +216,46 @@ def test_many_errors_are_counted(toy: Path) -> None:
     assert lines[102] == "1001 problems in the spec; nothing was written"
 
 
+# A whole kind of document that is missing: what goes, and the one error that is left.
+_MISSING = {
+    "spec": ("spec.yaml", "spec; a spec has one"),
+    "targets": ("targets.yaml", "targets; a spec has one"),
+    "isa_versions": ("isa_versions.yaml", "isa_versions; a spec has one"),
+    "types": ("types.yaml", "types; a spec has one"),
+    "instruction": ("instructions", "instruction; a spec has one"),
+    "register_layouts": ("layouts", "register_layouts; operand '.*' of .* needs one"),
+    "sparsity": ("sparsity.yaml", "sparsity has granularities; mma.sp.* needs one"),
+    "errata": ("errata.yaml", "errata; section [0-9.]+ needs one"),
+}
+
+
+@pytest.mark.parametrize("kind", _MISSING)
+def test_a_missing_kind_of_document_is_one_error(tmp_path: Path, kind: str) -> None:
+    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence", "schema")))
+    name, message = _MISSING[kind]
+    (spec / name).rename(tmp_path / name)
+    done = _run("validate", "--spec", spec)
+    assert done.exit_code == 1
+    assert re.fullmatch(rf"\S+yaml:\d+:1: no document of kind {message}\n1 problem in the spec; nothing was written\n", done.stderr), (
+        done.stderr
+    )
+
+
+def test_two_missing_kinds_are_two_errors(tmp_path: Path) -> None:
+    spec = Path(
+        shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence", "schema", "layouts", "sparsity.yaml"))
+    )
+    done = _run("validate", "--spec", spec)
+    assert re.findall("no document of kind [a-z_]+", done.stderr) == [
+        "no document of kind register_layouts",
+        "no document of kind sparsity",
+    ]
+
+
 def test_what_an_operand_lacks_is_said_once_for_a_form(toy: Path) -> None:
-    _edit(toy / "fragments.yaml", 'operands: ["b"]', 'operands: ["bb"]')
+    _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]')
     result = _run("validate", "--spec", toy)
-    assert result.stderr.count("no entry of fragments covers operand 'b'") == 1
+    assert result.stderr.count("no entry of register_layouts covers operand 'b'") == 1
 
 
 def test_two_families_with_one_file(toy: Path) -> None:
@@ -308,6 +368,45 @@ def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
 def test_a_type_with_two_containers(tmp_path: Path) -> None:
     spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence")))
     _edit(spec / "types.yaml", 'elements: ["e3m2", "e2m3"], when', 'elements: ["e3m2", "e2m3", "e2m1"], when')
+    lines = (spec / "types.yaml").read_text(encoding="utf-8").splitlines()
     done = _run("validate", "--spec", spec)
     assert done.exit_code == 1
-    assert re.search(r"types.yaml:25:\d+: e2m1 has a container already where kind is kind::f8f6f4, at .*types.yaml:24:\d+", done.output)
+    first, last = (
+        next(number for number, line in enumerate(lines, 1) if text in line) for text in ('elements: ["e2m1"]', '"e2m3", "e2m1"], when')
+    )
+    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where kind is kind::f8f6f4, at .*types.yaml:{first}:\d+"
+    assert re.search(message, done.output)
+
+
+def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
+    """A formula that reads a qualifier's number gives layouts that only a name can tell apart."""
+    instruction, layouts = toy / "instructions/toy.yaml", toy / "layouts.yaml"
+    _edit(instruction, 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1, "sad": 2}}')
+    _edit(instruction, 'mood: ["", "happy", "sad"]', 'mood: ["happy", "sad"]')
+    _edit(layouts, '      col: "2 * (lane % 4) + i % 2"', '      col: "(3 - mood) * (lane % 4) + (3 * mood - 2) * (i % 2)"')
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(
+        r"layouts.yaml:26:5: two different layouts are called toy_m16n8k16_cd_b32; the other is at \S*layouts.yaml:26:5", result.stderr
+    )
+    _edit(layouts, 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "cd_{mood}"')
+    assert _run("validate", "--spec", toy).exit_code == 0, "with the number in the name they are two"
+
+
+def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
+    """One layout, evaluated at the largest size, serves them all."""
+    _edit(toy / "instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 8, last: 16, step: 8}}')
+    _edit(toy / "layouts.yaml", 'of: {shape: "m16n8k16"}', "of: {k: 16}")
+    for old, new in {
+        'i % 2 + 8 * (i // 2)"\n      col: "lane // 4"': 'i % 2 + 8 * (i // 2 % 2)"\n      col: "lane // 4 + 8 * (i // 4)"',
+        'lane // 4 + 8 * (i // 2)"\n      col: "2 * (lane % 4) + i % 2"': (
+            'lane // 4 + 8 * (i // 2 % 2)"\n      col: "2 * (lane % 4) + i % 2 + 8 * (i // 4)"'
+        ),
+    }.items():
+        _edit(toy / "layouts.yaml", old, new)
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 0, result.stderr
+    _edit(toy / "layouts.yaml", 'col: "lane // 4 +', 'col: "n // 16 * (lane // 4) +')
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"layouts.yaml:24:13: the formula reads 'n', which ranges in toy\S+: one layout serves all its numbers", result.stderr)

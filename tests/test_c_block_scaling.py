@@ -337,22 +337,27 @@ def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Cata
 # --- registers --------------------------------------------------------------------------------------------------------------
 
 
-def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL) -> None:
+def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL, include: Path) -> None:
+    header = (include / "ptxmma" / "block_scaling.h").read_text(encoding="utf-8")
     found = [layout for layout in catalog.database.layouts if layout.kind == "scale"]
     assert found
     for layout in found:
-        entry = catalog.database.spec.scales[layout.entry]
+        byte_ids, thread_ids = (
+            range(0, layout.axes[axis] * (step := layout.steps.get(axis, 1)), step) for axis in ("byte_id", "thread_id")
+        )
+        line, *_ = layout.axes  # "row" of A, "col" of B
+        assert f" {layout.threads} threads for {layout.axes[line]} x {layout.axes['block']} factors." in header
         function = getattr(library, f"ptxmma_{layout.name.replace('.', '_')}_registers")
         unpack = getattr(library, f"ptxmma_{layout.name.replace('.', '_')}_unpack")
-        scales = np.random.default_rng(1).integers(1, 255, (layout.rows, layout.cols)).astype(np.uint8)
-        for given, strides in ((scales, (layout.cols, 1)), (np.ascontiguousarray(scales.T), (1, layout.rows))):
+        scales = np.random.default_rng(1).integers(1, 255, (layout.axes[line], layout.axes["block"])).astype(np.uint8)
+        for given, strides in ((scales, (scales.shape[1], 1)), (np.ascontiguousarray(scales.T), (1, scales.shape[0]))):
             steps = [ctypes.c_size_t(stride) for stride in strides]
             for byte_id in range(5):
                 for thread_id in range(5):
                     registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
                     last = (ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id))
                     status = function(_pointer(given), *steps, ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id), _pointer(registers))
-                    if byte_id not in entry.byte_ids or thread_id not in entry.thread_ids:
+                    if byte_id not in byte_ids or thread_id not in thread_ids:
                         assert status == _RANGE
                         assert np.all(registers == 0x5A5A5A5A)
                         back = np.full_like(given, 0x5A)
@@ -360,17 +365,17 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
                         assert np.all(back == 0x5A)
                         continue
                     assert status == _OK
-                    ids = {"byte_id": entry.byte_ids.index(byte_id), "thread_id": entry.thread_ids.index(thread_id)}
+                    ids = {"byte_id": byte_ids.index(byte_id), "thread_id": thread_ids.index(thread_id)}
                     expected = np.zeros(layout.threads, np.uint32)
                     for row, block in np.ndindex(scales.shape):
-                        place = layout.map.apply({"row": row, "block": block} | ids)
+                        place = layout.map.apply({line: row, "block": block} | ids)
                         expected[place["lane"]] |= np.uint32(scales[row, block]) << np.uint32(8 * place["byte"])
                     np.testing.assert_array_equal(registers, expected)
                     full, back = expected.copy(), np.zeros_like(given)
                     full[expected == 0] = 0x5A5A5A5A  # what the ids do not select is not read
                     assert unpack(_pointer(full), *last, _pointer(back), *steps) == _OK
                     np.testing.assert_array_equal(back, given)
-        ids_of = [ctypes.c_uint32(ids[0]) for ids in (entry.byte_ids, entry.thread_ids)]
+        ids_of = [ctypes.c_uint32(ids[0]) for ids in (byte_ids, thread_ids)]
         registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
         assert function(None, *steps, *ids_of, _pointer(registers)) == _NULL
         assert function(_pointer(scales), *steps, *ids_of, None) == _NULL

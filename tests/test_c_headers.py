@@ -25,7 +25,7 @@ from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit import c_headers, c_text, expressions
+from ptxmma.generator.emit import c_headers, c_text, formula_text
 from ptxmma.model import Cases, Layout, SharedMemory, formula
 
 Array = npt.NDArray[np.uint32]
@@ -130,8 +130,8 @@ def users(catalog: Catalog) -> dict[str, list[tuple[Instruction, Operand]]]:
     """For each layout the instructions and operands that have it; of many values of n the smallest and the largest."""
     found: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
     for instruction in catalog.all():
-        shape = instruction.variant.shape
-        if shape is not None and instruction.variant.facts["n"] in (shape.each_n()[0], shape.each_n()[-1]):
+        ranging = instruction.variant.ranging
+        if all(instruction.extents[name] in (numbers[0], numbers[-1]) for name, numbers in ranging.items()):
             for form in instruction.forms:
                 for operand in form.operands:
                     if operand.layout is not None:
@@ -219,21 +219,33 @@ def test_fragments_agree_with_the_model(catalog: Catalog, library: Library, user
         stem = _stem(layout)
         for operand in {id(operand): operand for _, operand in users[layout.name]}.values():
             lane, i = _grid(layout.threads, operand.elements)
-            row, col = operand.coords(lane, i)
-            assert np.array_equal(library.table(f"{stem}_row", *lane.shape), row), stem
-            assert np.array_equal(library.table(f"{stem}_col", *lane.shape), np.broadcast_to(col, lane.shape)), stem
+            place = dict(zip(operand.axes, operand.coords(lane, i), strict=True))
+            place |= {axis: layout.to_axes.apply({"lane": lane, "i": i})[axis] for axis in layout.apart}
+            for axis, expected in place.items():
+                assert np.array_equal(library.table(f"{stem}_{axis}", *lane.shape), np.broadcast_to(expected, lane.shape)), (stem, axis)
             if operand.sparsity is not None:
                 first, last = operand.window(lane, i)
                 assert np.array_equal(library.table(f"{stem}_chunk", *lane.shape), operand.chunk(lane, i)), stem
                 assert np.array_equal(library.table(f"{stem}_window_first", *lane.shape), first), stem
                 assert np.array_equal(library.table(f"{stem}_window_last", *lane.shape), last), stem
-            place: tuple[int, ...] = (operand.rows, operand.cols)
-            if "computation" in layout.map.outputs:
-                assert np.array_equal(library.table(f"{stem}_computation", *lane.shape), operand.computation(lane, i)), stem
-                place = (*place, 1 << layout.map.outputs["computation"])
-            owner, element = operand.locate(*_grid(*place))
-            assert np.array_equal(library.table(f"{stem}_lane", *place), np.broadcast_to(owner, place)), stem
-            assert np.array_equal(library.table(f"{stem}_element", *place), np.broadcast_to(element, place)), stem
+            size = tuple(operand.sizes[axis] for axis in place)
+            owner, element = operand.locate(**dict(zip(place, _grid(*size), strict=True)))
+            assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(owner, size)), stem
+            assert np.array_equal(library.table(f"{stem}_element", *size), np.broadcast_to(element, size)), stem
+
+
+def test_addresses_agree_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
+    for layout in _kind(catalog, "address"):
+        stem = _stem(layout)
+        for _, operand in users[layout.name]:
+            size = tuple(operand.sizes[axis] for axis in operand.axes)
+            giver = operand.locate(*_grid(*size))
+            assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(giver, size)), stem
+            places = [operand.coords(lane) for lane in range(layout.threads)]
+            given = [place for place in places if place is not None]
+            assert len(given) == np.prod(size)
+            for axis, expected in zip(operand.axes, zip(*given, strict=True), strict=True):
+                assert library.table(f"{stem}_{axis}", len(given)).tolist() == list(expected), (stem, axis)
 
 
 def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
@@ -250,7 +262,7 @@ def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, incl
                 stem = c_text.macro(f"ptxmma_{operand.layout.name}")
                 sizes = {"ROWS": operand.rows, "COLS": operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
                 for name, value in sizes.items():
-                    call = f"{stem}_{name}" + (f"({instruction.variant.facts['n']})" if f"{stem}_{name}" in of_n else "")
+                    call = f"{stem}_{name}" + (f"({instruction.extents['n']})" if f"{stem}_{name}" in of_n else "")
                     lines[f'_Static_assert({call} == {value}, "{call}");'] = None
     assert len(lines) > 100
     source = tmp_path / "sizes.c"
@@ -321,11 +333,12 @@ def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library
 
 def test_scale_factors_agree_with_the_formulas(catalog: Catalog, library: Library) -> None:
     for layout in _kind(catalog, "scale"):
-        stem, entry = _stem(layout), catalog.database.spec.scales[layout.entry]
-        line = "row" if entry.operand == "a" else "col"
-        for row, block, byte_id, thread_id in itertools.product(range(layout.rows), range(entry.blocks), entry.byte_ids, entry.thread_ids):
-            known: dict[str, formula.Value] = {"row": row, "block": block, "byte_id": byte_id, "thread_id": thread_id}
-            lane, byte = _value(entry.lane, known), _value(entry.byte, known)
+        stem, entry = _stem(layout), catalog.database.spec.register_layouts[layout.entry]
+        line = "row" if layout.name.rpartition("_scale_vec")[0].endswith("scale_a") else "col"
+        legal = [range(0, size * (step := layout.steps.get(axis, 1)), step) for axis, size in layout.axes.items()]
+        for row, block, byte_id, thread_id in itertools.product(*legal):
+            known: dict[str, formula.Value] = {line: row, "block": block, "byte_id": byte_id, "thread_id": thread_id}
+            lane, byte = _value(entry.at["lane"], known), _value(entry.at["byte"], known)
             assert library.call(f"{stem}_lane", row, thread_id) == lane, stem
             assert library.call(f"{stem}_byte", block, byte_id) == byte, stem
             back = {name: library.call(f"{stem}_{name}", lane, byte) for name in (line, "block", "byte_id", "thread_id")}
@@ -403,7 +416,7 @@ def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Librar
     for instruction in catalog.all():
         facts = instruction.variant.facts
         kinds = [types.index(str(facts.get(name, ""))) for name in ("dtype", "atype", "btype", "ctype", "stype")]
-        shape = instruction.shape or (0, 0, 0)
+        shape = [instruction.extents.get(name, 0) for name in ("m", "n", "k")]
         first = _ptx(requirements.floor(instruction.variant))
         names = [instruction.canonical, instruction.family]
         expected[instruction.identifier] = [*names, *kinds, *shape, instruction.sparse, instruction.documented, first]
@@ -423,11 +436,16 @@ def test_types_and_qualifiers_of_the_lists_tell_variants_apart(catalog: Catalog,
     """A generator can do with the fields alone: no two variants of an instruction agree in all of them, and each says what is so."""
     rows = _rows(library, "ptxmma_describe_variant", _counts(library)[3], *[_TEXT] * 3, *[_ENUM] * 5, _TEXT, *[_U16] * 6, _U64)
     known = {instruction.identifier: instruction.variant for instruction in catalog.all()}
+    shapes: dict[str, set[object]] = {}
+    for variant in known.values():
+        shapes.setdefault(variant.instruction.name, set()).add(variant.facts.get("shape"))
     seen = set()
     for row in rows:
         variant = known[row[0]]
         qualifiers = dict(pair.split("=") for pair in row[8].split())
         assert qualifiers.items() <= variant.facts.items(), row[0]
+        if len(shapes[variant.instruction.name]) > 1:
+            assert variant.facts["shape"] == qualifiers.get("shape", "m{}n{}k{}".format(*row[9:12])), row[0]
         seen.add((variant.instruction.name, *row[3:12]))
     assert len(seen) == len(rows)
     assert any("kind=" in row[8] for row in rows)
@@ -596,7 +614,7 @@ _FORMULAS = [
 
 def test_formulas_mean_in_c_what_they_mean_in_the_spec(compilers: Compilers, tmp_path: Path) -> None:
     source, target = tmp_path / "formulas.c", tmp_path / "formulas.so"
-    functions = [f"uint32_t f{n}(uint32_t x, uint32_t y) {{ return {expressions.to_c(text)}; }}" for n, text in enumerate(_FORMULAS)]
+    functions = [f"uint32_t f{n}(uint32_t x, uint32_t y) {{ return {formula_text.to_c(text)}; }}" for n, text in enumerate(_FORMULAS)]
     source.write_text("\n".join(["#include <stdint.h>", *functions, ""]), encoding="utf-8")
     compilers.run(compilers.found["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
     library = ctypes.CDLL(str(target))

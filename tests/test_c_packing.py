@@ -70,14 +70,17 @@ def library(include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.C
 
 @pytest.fixture(scope="module")
 def functions(catalog: Catalog) -> list[Function]:
-    """For every layout and way of lying in memory an operand; of many values of n the smallest, one between, and the largest."""
+    """For every layout and way of lying in memory an operand; of many values of n the smallest, one between, and the largest.
+
+    The families that multiply have functions; those that only load, store or transpose move matrices themselves.
+    """
     found: dict[tuple[str, int | None], Function] = {}
+    families = {entry.family for entry in catalog.database.spec.instructions if entry.operation == "multiply"}
     for instruction in catalog.all():
-        shape = instruction.variant.shape
-        if shape is None:
+        if instruction.family not in families:
             continue
-        every = shape.each_n()
-        if instruction.variant.facts["n"] not in (every[0], every[len(every) // 3], every[-1]):
+        ranging = instruction.variant.ranging
+        if any(instruction.extents[name] not in (each[0], each[len(each) // 3], each[-1]) for name, each in ranging.items()):
             continue
         for operand in (operand for form in instruction.forms for operand in form.operands):
             if operand.layout is None or operand.layout.kind != "fragment":
@@ -87,11 +90,12 @@ def functions(catalog: Catalog) -> list[Function]:
             stem = f"ptxmma_{c_text.identifier(operand.layout.name)}"
             if (memory, 0) != (operand.bits, operand.shift):
                 stem += f"_{operand.element_type}"
-            n = operand.cols if "N" in operand.layout.shape and operand.name in ("c", "d") else None
+            n = operand.cols if "col" in operand.layout.growing else None
             found.setdefault((stem, n), Function(stem, operand, memory, n))
     assert len({function.operand.layout.name for function in found.values() if function.operand.layout}) == sum(
-        layout.kind == "fragment" for layout in catalog.database.layouts
+        layout.kind == "fragment" and layout.family in families for layout in catalog.database.layouts
     )
+    assert any("copy" in function.operand.sizes for function in found.values())
     return list(found.values())
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.check import check, flow
-from ptxmma.check.reader import Opcodes, functions
+from ptxmma.check import async_protocol, check, flow
+from ptxmma.ptx.statements import Opcodes, functions
 
 _D = "{%f0, %f1, %f2, %f3}"
 _MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {_D}, %d0, %d1, 1, 1, 1, 0, 0;"
@@ -67,7 +67,7 @@ def test_the_order_of_the_manual_is_sound() -> None:
         ([_FENCE, _MMA, _COMMIT, "@%p1 " + _READ, _WAIT], _WAIT_MISSING, 3),
         ([_FENCE, _MMA, _COMMIT, "mov.b32 %r9, %f2;", "add.u32 %r9, %r9, 1;", _WAIT], _WAIT_MISSING, 4),
         ([_FENCE, _MMA, _COMMIT, "mov.b64 %d8, {%f1, %f2};", "st.global.b64 [%d3], %d8;", _WAIT], _WAIT_MISSING, 4),
-        ([_FENCE, _MMA, _FROM_REGISTERS.replace("%f", "%f2").replace("%r0", "%f1"), _COMMIT, _WAIT], _WAIT_MISSING, 2),
+        ([_FENCE, _MMA.replace(_D, "{%r20, %r21, %r22, %r23}"), _FROM_REGISTERS.replace("%r0", "%r21"), _COMMIT, _WAIT], _WAIT_MISSING, 2),
     ],
 )
 def test_what_is_told(body: list[str], rule: str, place: int) -> None:
@@ -165,7 +165,7 @@ def test_messages_say_what_to_do() -> None:
     assert (finding.line, finding.column, finding.length) == (10, 22, 3)
     (finding,) = check(module([_FENCE, _WRITE, _MMA]))
     assert finding.message == (
-        "%f1 was last accessed by an ordinary instruction in line 7, and no wgmma.fence stands between; "
+        "%f1 was last accessed by an ordinary instruction in line 7, without a wgmma.fence in between; "
         "behaviour is undefined (PTX ISA 9.7.15.7.1)"
     )
     (finding,) = check(module([_FENCE, _FROM_REGISTERS, _WRITE_A]))
@@ -180,16 +180,16 @@ def test_nothing_is_followed_if_it_is_not_wanted() -> None:
 
 def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: Catalog) -> None:
     """Instructions, roles and sections come from the database."""
-    found = flow.protocol(catalog.database.spec)
+    found = async_protocol.protocol(catalog.database.spec)
     assert found is not None
     sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r8, 0, 1, 1, 1, 0, 0;"
     assert told(sparse) == [(_FENCE_MISSING, sparse)]
-    assert flow.protocol(msgspec.structs.replace(catalog.database.spec, protocol=None)) is None
+    assert async_protocol.protocol(msgspec.structs.replace(catalog.database.spec, protocol=None)) is None
 
 
 @given(st.lists(st.sampled_from([*_SOUND, _WRITE, _WAIT_1, "@%p1 bra A;", "A:", "{", "}", "bra B;", "B:", "ret;", "@%p2"]), max_size=14))
 def test_anything_is_followed_to_its_end(catalog: Catalog, body: list[str]) -> None:
-    rules = flow.protocol(catalog.database.spec)
+    rules = async_protocol.protocol(catalog.database.spec)
     assert rules
     text = module([_MMA, *body]).encode()
     for function in functions([text], Opcodes(catalog.database.spec)):

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptxmma
-from ptxmma.check import Finding, Findings, check, formats, sources
+from ptxmma.check import Finding, Findings, check, formats
 from ptxmma.check.rules import RULES
+from ptxmma.ptx import inline_assembly
 from shown_sessions import sessions, surroundings
 
 _BAD = ".version 8.0\n.target sm_90a\n.entry kernel() {\n\twgmma.fence.sync.unaligned;\n}\n"
@@ -263,7 +264,7 @@ def test_the_hook_takes_the_files_that_are_read(root: Path) -> None:
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((root / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "ptxmma check"
-    for suffix in (".ptx", *sources.SUFFIXES):
+    for suffix in (".ptx", *inline_assembly.SUFFIXES):
         assert re.search(hook["files"], f"src/kernel{suffix}")
     assert not re.search(hook["files"], "src/kernel.md")
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.check import Checker, Finding, sources
-from ptxmma.check.reader import Opcodes
-from ptxmma_proof.peers import headers
+from ptxmma.check import Checker, Finding
+from ptxmma.ptx import inline_assembly
+from ptxmma.ptx.statements import Opcodes
 
 _D, _A, _B = "{%0, %1, %2, %3}", "{%4, %5, %6, %7}", "{%8, %9}"
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -29,7 +29,7 @@ class Sources:
         """How many instructions there are, and what is found; the place of each finding is that of its token."""
         parts = [
             self._checker.check_function(function, "file")
-            for function in sources.functions(text.encode(), suffix, self._opcodes, self._spec)
+            for function in inline_assembly.functions(text.encode(), suffix, self._opcodes, self._spec)
         ]
         found = [finding for part in parts for finding in part]
         lines = text.split("\n")
@@ -91,16 +91,16 @@ def test_named_operands(held: Sources) -> None:
     text = asm(f"{_MMA} {_D}, {_A}, {{%8, %[last]}}, {_D};", into=_IN.replace('"r"(a[5])', '[last] "r"(a[5])'))
     assert held.rules(text) == (1, [])
     _, found = held.rules(text.replace('[last] "r"', '[last] "l"'))
-    assert [rule for rule, _ in found] == ["register-type"]
+    assert [rule for rule, _ in found] == ["list"]  # beside .b32
 
 
 def test_an_operand_that_repeats_another_has_its_type(held: Sources) -> None:
     text = asm(f"{_MMA} {_D}, {_A}, {_B}, {{%10, %1, %2, %3}};", into=f'{_IN}, "0"(d[0])')
     assert held.rules(text) == (1, [])
     _, found = held.rules(text.replace('"0"(d[0])', '"5"(d[0])'))
-    assert [rule for rule, _ in found] == []  # r is untyped: it goes with f32
+    assert [rule for rule, _ in found] == ["list"]  # .b32 beside .f32
     _, found = held.rules(text.replace('"0"(d[0])', '"l"(d[0])'))
-    assert [rule for rule, _ in found] == ["register-type"]
+    assert [rule for rule, _ in found] == ["list"]  # .b64 beside .f32
 
 
 def test_numbers_of_templates_are_unknown(held: Sources) -> None:
@@ -199,7 +199,7 @@ def test_strings_of_python(held: Sources) -> None:
 def test_constraints_of_python_are_types(held: Sources) -> None:
     text = f'f("{_MMA} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$0,$1,$2,$3}};", "=f,=f,=f,=f,r,r,r,r,r,l")'
     _, found = held.rules(text, ".py")
-    assert [(rule, text[:2]) for rule, text in found] == [("register-type", "$9")]
+    assert [(rule, text[:2]) for rule, text in found] == [("list", "$9")]
 
 
 def test_cuda_in_python(held: Sources) -> None:
@@ -245,29 +245,15 @@ def test_python_that_is_passed_over(held: Sources, text: str) -> None:
 # --- everything ---
 
 
-@pytest.mark.parametrize("family", ["mma_sm80", "mma_sm90_gmma", "mma_sm90_gmma_sparse", "mma_sm120", "mma_sm120_sparse"])
-def test_headers_of_cute_have_no_errors(held: Sources, family: str) -> None:
-    """Assemblers take each of these statements."""
-    cutlass = headers.installed()
-    if cutlass is None:
-        pytest.skip("nvidia-cutlass is not installed")
-    count = 0
-    found: list[Finding] = []
-    for path in sorted((cutlass.include / "cute" / "arch").glob(f"{family}.hpp")):
-        count, found = held.check(path.read_text(encoding="utf-8"), path.suffix)
-    assert count > 30
-    assert not [finding for finding in found if finding.severity == "error"]
-
-
 @given(
     st.lists(
         st.sampled_from(['"', "asm(", ")", ":", "mma.x;", "\\", "\n", "'", "/*", "*/", "//", 'R"(', "%0", "{", "[a]", "é"]), max_size=30
     ),
-    st.sampled_from(sorted(sources.SUFFIXES)),
+    st.sampled_from(sorted(inline_assembly.SUFFIXES)),
 )
 def test_any_source_is_read(catalog: Catalog, pieces: list[str], suffix: str) -> None:
     spec = catalog.database.spec
-    for function in sources.functions("".join(pieces).encode(), suffix, Opcodes(spec), spec):
+    for function in inline_assembly.functions("".join(pieces).encode(), suffix, Opcodes(spec), spec):
         for statement in function.statements():
             line, column = function.position(statement.start)
             assert line >= 1
@@ -275,8 +261,8 @@ def test_any_source_is_read(catalog: Catalog, pieces: list[str], suffix: str) ->
             function.source(statement.start)
 
 
-@given(st.binary(max_size=60), st.sampled_from(sorted(sources.SUFFIXES)))
+@given(st.binary(max_size=60), st.sampled_from(sorted(inline_assembly.SUFFIXES)))
 def test_any_bytes_are_read(catalog: Catalog, data: bytes, suffix: str) -> None:
     spec = catalog.database.spec
     for text in (data, b'asm("mma' + data + b';");', b"x = 'mma" + data + b";'"):
-        list(sources.functions(text, suffix, Opcodes(spec), spec))
+        list(inline_assembly.functions(text, suffix, Opcodes(spec), spec))

@@ -1,4 +1,4 @@
-"""The page about ``list``, ``show``, ``export`` and ``diff`` shows what happens: `pytest -n 0 tests/test_commands_guide.py`."""
+"""The page about ``list``, ``show``, ``export`` and ``diff`` shows what happens; `make transcripts` records it again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import transcripts
 from ptxmma import paths
 from shown_sessions import is_shown, printed, sessions
 
@@ -20,7 +21,16 @@ def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
         if command.startswith("sqlite3") and shutil.which("sqlite3") is None:
             pytest.skip("sqlite3 is not installed")
         text = printed(command, tmp_path, SPEC=str(paths.SPEC))
-        assert is_shown(text, shown), f"$ {command}\n{text}"
+        assert is_shown(text, shown), f"`make transcripts` records this again:\n$ {command}\n{text}"
+
+
+def test_a_transcript_is_recorded_again(tmp_path: Path) -> None:
+    """What still matches stays, and lines that were left out are left out again."""
+    page = ".. code-block:: console\n\n   $ echo 1\n   1\n\n   $ seq 6\n   1\n   ...\n   5\n   7\n\n   $ printf 'a\\nb'\n   ...\n   b\n"
+    new = page.replace("   7\n", "   6\n")
+    assert transcripts.recorded(page, "   ", tmp_path) == new
+    assert transcripts.recorded(new, "   ", tmp_path) == new
+    assert transcripts.elided("a\nc\nd", "a\n...\nb") == "a\nc\nd"
 
 
 def test_three_joins_are_shown(root: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.requirements import version_key
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import cuda
+from ptxmma.model import Version
 
 _DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -66,8 +66,7 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
     found = {}
     for instruction in instructions:
         if instruction.shape is not None:
-            m, n, k = instruction.shape
-            found[cuda.front_name(instruction), m, k, 0 if instruction.variant.ranges_over_n else n] = instruction
+            found[cuda.front_name(instruction), instruction.variant.shape_label] = instruction
     return list(found.values())
 
 
@@ -127,8 +126,9 @@ def test_layouts_of_the_front_work_on_the_host(catalog: Catalog, include: Path, 
             lines.append(f'std::printf("%d %d\\n", {member}::registers, {member}::elements);')
             expected.append(f"{operand.registers} {operand.elements}")
             for lane, i in ((operand.layout.threads - 1, operand.elements - 1), (5, operand.elements // 2), (1, 0)):
-                lines.append(f'std::printf("%u %u\\n", {member}::row({lane}u, {i}u), {member}::col({lane}u, {i}u));')
-                expected.append("{} {}".format(*operand.coords(lane, i)))
+                values = ", ".join(f"{member}::{axis}({lane}u, {i}u)" for axis in operand.axes)
+                lines.append(f'std::printf("{" %u" * len(operand.axes)}\\n", {values});')
+                expected.append("".join(f" {number}" for number in operand.coords(lane, i)))
     assert len(expected) > 1000
     source = f"#include <cstdio>\n#include <ptxmma/ptxmma.cuh>\nusing namespace ptxmma;\nint main() {{\n{chr(10).join(lines)}\n}}\n"
     (tmp_path / "layouts.cpp").write_text(source)
@@ -182,12 +182,12 @@ def test_an_old_toolkit_is_refused_in_words(compiler: Nvcc, catalog: Catalog, tm
 
 @pytest.mark.nvcc
 def test_an_instruction_that_the_toolkit_does_not_know_yet_is_refused_in_words(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
-    known = {target.name for target in catalog.database.spec.targets if version_key(target.ptx) <= version_key(compiler.ptx)}
+    known = {target.name for target in catalog.database.spec.targets if Version(target.ptx) <= compiler.ptx}
     newer = [
         (instruction, target, first)
         for instruction in catalog.all()
         for target, first in instruction.accepted_by().items()
-        if target in known and version_key(first) > version_key(compiler.ptx)
+        if target in known and first > compiler.ptx
     ]
     if not newer:
         pytest.skip("the installed toolkit knows every instruction of the targets that it knows")
@@ -245,7 +245,7 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
     types = []
     accepted = [instruction for instruction in catalog.all() if target in instruction.accepted_by()]
     for instruction in one_of_each_front(accepted):
-        if version_key(instruction.accepted_by()[target]) > version_key(compiler.ptx):
+        if instruction.accepted_by()[target] > compiler.ptx:
             continue
         name = front(instruction)
         for one in calls(catalog, instruction):

@@ -17,11 +17,12 @@ import jsonschema
 import msgspec
 import pytest
 
+from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.catalog.requirements import Targets
 from ptxmma.generator import pipeline, sqlite
 from ptxmma.generator.emit import database
-from ptxmma.generator.emit.database import rows as sql_rows
+from ptxmma.generator.emit.database import script
 from ptxmma.model import Database
 from ptxmma.model.bitmap import BitMap
 
@@ -90,9 +91,11 @@ def test_foreign_keys_hold(sql: sqlite3.Connection) -> None:
     assert sql.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def test_no_table_is_empty(sql: sqlite3.Connection) -> None:
-    for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        assert sql.execute(f"SELECT count(*) FROM {table}").fetchone() > (0,), table
+def test_no_view_and_no_derived_table_is_empty(sql: sqlite3.Connection) -> None:
+    query = "SELECT name FROM sqlite_master WHERE type = 'view' OR (type = 'table' AND name GLOB ?)"
+    for pattern in ("variant*", "operand*", "layout*", "conditional_*", "support*", "execution*", "peer_atoms", "assembler_answers"):
+        for (name,) in sql.execute(query, (pattern,)).fetchall():
+            assert sql.execute(f"SELECT count(*) FROM {name}").fetchone() > (0,), name
 
 
 def test_the_view_has_a_row_for_each_variant_and_target(catalog: Catalog, sql: sqlite3.Connection) -> None:
@@ -106,12 +109,22 @@ def test_variants_and_qualifiers(catalog: Catalog, sql: sqlite3.Connection) -> N
     sql.row_factory = sqlite3.Row
     rows = {row["canonical"]: dict(row) for row in sql.execute("SELECT * FROM variant_targets")}
     sql.row_factory = None
+    extents = {name for ins in catalog.all() for name in ins.extents.keys() - ins.qualifiers.keys()}
+    assert {"m", "n", "k", "rows", "cols"} <= extents
     for ins in catalog.all():
         row = rows[ins.canonical]
         assert row["documented"] == ins.documented
-        assert (row["m"], row["n"], row["k"]) == (ins.shape or (None, None, None))
+        assert {name: row[name] for name in extents} == {name: ins.extents.get(name) for name in extents}
         for name, value in ins.qualifiers.items():
             assert (row[name] or "") == value
+
+
+def test_extents(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    """All of them, also one with the name of a qualifier, which the view shows as the qualifier."""
+    query = "SELECT identifier, name, value FROM variant_extents JOIN variants ON variants.id = variant"
+    expected = {(ins.identifier, name, value) for ins in catalog.all() for name, value in ins.extents.items()}
+    assert set(sql.execute(query)) == expected
+    assert any(name in ins.qualifiers for ins in catalog.all() for name in ins.extents)
 
 
 def test_operands(catalog: Catalog, sql: sqlite3.Connection) -> None:
@@ -119,7 +132,7 @@ def test_operands(catalog: Catalog, sql: sqlite3.Connection) -> None:
         SELECT o.identifier, o.name, o.elements, o.registers, layouts.name, granularities.name,
           (SELECT group_concat(register_type) FROM operand_registers WHERE operand = o.id ORDER BY position)
         FROM variant_operands AS o
-          LEFT JOIN layouts ON layouts.id = o.layout
+          LEFT JOIN layouts ON layouts.name = o.layout
           LEFT JOIN granularities ON granularities.id = o.granularity
     """
     expected = Counter(
@@ -153,7 +166,7 @@ def test_immediates(catalog: Catalog, sql: sqlite3.Connection) -> None:
 
 
 def test_layouts(catalog: Catalog, sql: sqlite3.Connection) -> None:
-    query = "SELECT input, bit, output, output_bit FROM layout_bits JOIN layouts ON layouts.id = layout WHERE name = ? ORDER BY input, bit"
+    query = "SELECT input, bit, output, output_bit FROM layout_bits WHERE layout = ? ORDER BY input, bit"
     for layout in catalog.database.layouts:
         bits: dict[str, list[tuple[str, int]]] = {name: [] for name in layout.map.inputs}
         for name, _, output, place in sql.execute(query, (layout.name,)):
@@ -163,18 +176,69 @@ def test_layouts(catalog: Catalog, sql: sqlite3.Connection) -> None:
 
 def test_rules(catalog: Catalog, sql: sqlite3.Connection) -> None:
     """Those of each variant, with the conditions already decided."""
-    query = """
-        SELECT identifier, {entry}.source, {entry}.ptx
-        FROM variants JOIN variant_{entry} ON variant = variants.id JOIN {entry} ON {entry}.id = {column}
-    """
-    seen = Counter(sql.execute(query.format(entry="requirements", column="requirement")))
-    assert seen == Counter((ins.identifier, rule.source, rule.ptx or None) for ins in catalog.all() for rule in ins.requirements())
-    seen = Counter(sql.execute(query.format(entry="observations", column="observation")))
-    assert seen == Counter((ins.identifier, rule.source, rule.ptx or None) for ins in catalog.all() for rule in ins.observed())
-    assert set(sql.execute("SELECT DISTINCT topic FROM statements JOIN variant_statements ON statement = id")) >= {
-        ("undefined",),
-        ("uniform",),
+    query = "SELECT identifier, source, ptx FROM variant_{}"
+    seen = Counter(sql.execute(query.format("requirements")))
+    assert seen == Counter((ins.identifier, rule.source, rule.ptx) for ins in catalog.all() for rule in ins.requirements())
+    seen = Counter(sql.execute(query.format("observations")))
+    assert seen == Counter((ins.identifier, rule.source, rule.ptx) for ins in catalog.all() for rule in ins.observed())
+    seen = Counter(sql.execute("SELECT identifier, field, text FROM variant_statements"))
+    assert seen == Counter(
+        (ins.identifier, field, statement.text)
+        for ins in catalog.all()
+        for field, statements in (("undefined", ins.undefined()), ("uniform", ins.uniform()), ("notes", ins.notes()))
+        for statement in statements
+    )
+
+
+def test_what_each_variant_needs(catalog: Catalog, sql: sqlite3.Connection) -> None:
+    """Every target that accepts a variant includes one of the least, and asks for its version or for a later one of its own."""
+    rows = {
+        identifier: (ptx, targets.split()) for identifier, ptx, targets in sql.execute("SELECT identifier, ptx, targets FROM variant_needs")
     }
+    known = Targets(catalog.database.spec.targets)
+    for ins in catalog.all():
+        ptx, least = rows.pop(ins.identifier)
+        assert ptx == requirements.floor(ins.variant)
+        assert {target.name for target in known.including(least)} == set(ins.accepted_by())
+        assert not any(known.features(one) & set(least) - {one} for one in least)
+    assert not rows
+    query = (
+        "SELECT DISTINCT variant_needs.ptx, targets FROM variant_needs JOIN variant_targets USING (identifier) WHERE kind = 'kind::f8f6f4'"
+    )
+    assert ("8.7", "sm_120f") in sql.execute(query).fetchall()
+
+
+def test_every_view_of_variants_has_their_identifier(sql: sqlite3.Connection) -> None:
+    for (view,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'view' AND name LIKE 'variant%'").fetchall():
+        columns = [column for column, *_ in sql.execute(f"SELECT * FROM {view}").description]
+        assert columns[0] == "identifier", view
+        assert len(set(columns)) == len(columns), view
+
+
+def test_tables_follow_the_structs(sql: sqlite3.Connection, catalog: Catalog) -> None:
+    """A field of the model is a column or a table without anybody's doing."""
+    spec = catalog.database.spec
+    rows = sql.execute("SELECT name, bits, numpy FROM element_types ORDER BY position").fetchall()
+    assert rows == [(entry.name, entry.bits, entry.numpy) for entry in spec.types.elements]
+    rows = sql.execute("SELECT container, element FROM container_elements ORDER BY container, position").fetchall()
+    assert rows == [(number, name) for number, entry in enumerate(spec.types.containers, 1) for name in entry.elements]
+    rows = sql.execute("SELECT units, choice_fields.name, value FROM choice_fields JOIN choices ON choice = id").fetchall()
+    assert sorted(rows) == sorted((entry.units, *pair) for entry in spec.choices for pair in entry.fields.items())
+    query = "SELECT register_layout, name, value FROM register_layout_axes"
+    axes = [(number, *pair) for number, entry in enumerate(spec.register_layouts, 1) for pair in entry.axes.items()]
+    assert sorted(sql.execute(query).fetchall()) == sorted(axes)
+    query = """SELECT register_layout, name, position, value, "when" FROM cases WHERE register_layout IS NOT NULL"""
+    formulas = [
+        (number, name, position, case.value, case.when)
+        for number, entry in enumerate(spec.register_layouts, 1)
+        for name, cases in entry.at.items()
+        for position, case in enumerate(cases)
+    ]
+    assert sorted(sql.execute(query).fetchall()) == sorted(formulas)
+    query = "SELECT condition FROM requirements WHERE instruction = 'mma' ORDER BY position"
+    mma = next(entry for entry in spec.instructions if entry.name == "mma")
+    read = [json.loads(text) if text else [] for (text,) in sql.execute(query)]
+    assert read == [json.loads(msgspec.json.encode(rule.when)) for rule in mma.requires]
 
 
 def test_target_features(catalog: Catalog, sql: sqlite3.Connection) -> None:
@@ -201,7 +265,7 @@ def test_text_of_a_spec_cannot_become_sql(tmp_path: Path) -> None:
         connection.executescript(_texts(pipeline.read(spec))["ptxmma.sql"])
         assert connection.execute("SELECT title FROM instructions").fetchall() == [(title,)]
         assert connection.execute("SELECT count(*) FROM variants").fetchone() == (3,)
-    assert sql_rows.name('a"b') == '"a""b"'
+    assert script.name('a"b') == '"a""b"'
 
 
 def test_the_command_line_of_sqlite_reads_the_script(texts: dict[str, str], tmp_path: Path) -> None:

@@ -95,6 +95,14 @@ def test_strides_are_judged_where_they_are_used() -> None:
     assert rules(made(lbo=0, sbo=512, swizzle="64B")) == []
 
 
+def test_the_operands_of_sparse_instructions_are_judged_too() -> None:
+    """B of a sparse instruction has 64 bytes along k: with the 32-byte swizzle its second half is LBO bytes away."""
+    assert rules(made(lbo=32768, sbo=256, swizzle="32B"), "K") == [("leading_byte_offset", "bytes")]  # 2048 bytes: 64 columns
+    assert rules(made(lbo=1024, sbo=256, swizzle="32B"), "K") == []
+    assert rules(made(lbo=65536, sbo=512, swizzle="64B"), "K") == []  # no operand is wider than that swizzle
+    assert rules(made(lbo=0, sbo=256, swizzle="32B"), "K") == []  # those of dense instructions do not use it
+
+
 def test_bytes_where_units_are_meant() -> None:
     """Also those of several groups: no matrix is so large that its strides would be meant."""
     assert rules(made(lbo=131072, sbo=1024), "MN") == [("leading_byte_offset", "bytes")]  # 8192 bytes: 64 columns by 64

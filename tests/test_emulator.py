@@ -245,7 +245,7 @@ def test_a_sum_that_the_manual_allows_comes_close_to_the_bound() -> None:
         names = (qualifiers["atype"], qualifiers["btype"], semantics.sums, qualifiers["dtype"])
         a_type, b_type, sums, result = (layouts.element_type(spec, name) for name in names)
         addend = layouts.element_type(spec, qualifiers.get("ctype") or result.name)
-        large = 2.0 ** (addend.emax - 3)
+        large = 2.0 ** (min(addend.emax, result.emax) - 3)
         left, right = (max(element.smallest_normal, 2.0**-16) for element in (a_type, b_type))
         if semantics.rounds == "nearest":
             left = large * sums.unit * (0.5 + 2.0**-9) / right  # the product is a little more than half a unit in the last place

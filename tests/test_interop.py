@@ -16,59 +16,84 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma import paths
+from ptxmma.catalog import interop
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.interop import CuteLayout, Modes, Swizzle, from_cute
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
-from ptxmma.matrices.interop import CuteLayout, Modes, Swizzle, from_cute
-from ptxmma.model import Layout, formula
+from ptxmma.model import COPY, Layout, formula
 from ptxmma.model.bitmap import BitMap, domain
 
 LAYOUTS = pipeline.read(paths.SPEC).database.layout
 RANGES = [name for name, layout in LAYOUTS.items() if "N" in layout.shape and layout.operands == ("d",)]
 #: The most columns of each layout that must be told how many it has.
 MOST = {name: LAYOUTS[name].cols for name in RANGES}
-DESTINATIONS = {"row", "chunk", "block", "selector", "byte_id", "thread_id", "col", "computation"}
+#: The layouts of elements, metadata fields and scale factors; those of addresses place nothing.
+PLACED = [name for name, layout in LAYOUTS.items() if layout.kind != "address"]
 
 
 def _ways(layout: Layout) -> tuple[dict[str, np.ndarray[Any, Any]], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Places, threads and values of the whole domain, from :meth:`BitMap.apply`."""
     points = {name: np.array(column) for name, column in domain(layout.map.inputs).items()}
     everything = points | layout.map.apply(points)
-    value = next(everything[name] for name in ("i", "field", "byte") if name in everything)
-    return {name: column for name, column in everything.items() if name in DESTINATIONS}, everything["lane"], value
+    value = next(everything[name] for name in ("i", "bit", "byte") if name in everything)
+    return {name: everything[name] for name in layout.axes if name != COPY}, everything["lane"], value
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", PLACED)
 def test_cute_says_what_the_map_says(name: str) -> None:
     layout = LAYOUTS[name]
     places, lane, value = _ways(layout)
-    order = ["col", "row", "computation"] if "b" in layout.operands else list(places)
+    order = list(places)
+    if layout.kind == "fragment":  # several matrices lie one behind the other
+        matrix = ["col", "row"] if "b" in layout.operands else ["row", "col"]
+        order = matrix + [dimension for dimension in order if dimension not in matrix]
     expected, below = np.zeros_like(lane), 1
     for dimension in order:
-        if dimension in places:
-            expected += places[dimension] * below
-            below *= 1 << (layout.map.outputs | layout.map.inputs)[dimension]
-    text = layout.to_cute(MOST.get(name))
+        expected += places[dimension] * below
+        below *= layout.axes[dimension]
+    text = interop.to_cute(layout, MOST.get(name))
     found = from_cute(text)
     assert found.rank == 2
-    assert found.size == len(lane) == len(set(expected.tolist()))
+    assert found.size == len(lane) == len(set(expected.tolist())) * layout.axes.get(COPY, 1)
     np.testing.assert_array_equal(found(lane, value), expected)
     assert str(found) == text
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", PLACED)
 def test_triton_says_what_the_map_says(name: str) -> None:
     layout = LAYOUTS[name]
     places, lane, value = _ways(layout)
-    order = sorted(places, key=lambda dimension: dimension != "computation")  # the others stand as the map has them
-    bases = layout.to_triton(MOST.get(name))
+    order = list(places)
+    if layout.kind == "fragment":  # the number of a matrix stands in front
+        order.sort(key=["row", "col"].__contains__)
+    bases = interop.to_triton(layout, MOST.get(name))
     assert list(bases) == ["register", "lane", "warp"]
     assert len(bases["lane"]) == 5
     assert 32 << len(bases["warp"]) == layout.threads
+    assert {len(base) for part in bases.values() for base in part} == {len(order)}
     for at, dimension in enumerate(order):
         held = [(value, bases["register"]), (lane, bases["lane"]), (lane >> 5, bases["warp"])]
         bits = [(column >> bit & 1) * base[at] for column, part in held for bit, base in enumerate(part)]
         np.testing.assert_array_equal(functools.reduce(operator.xor, bits), places[dimension])
+
+
+@pytest.mark.parametrize("ask", [interop.to_cute, interop.to_triton])
+def test_addresses_place_nothing(ask: Any) -> None:
+    addresses = [layout for layout in LAYOUTS.values() if layout.kind == "address"]
+    assert addresses
+    for layout in addresses:
+        with pytest.raises(ValueError, match=f"{layout.name} places no elements: it says which thread gives the address of which row"):
+            ask(layout)
+
+
+def test_several_matrices_and_copies() -> None:
+    four = LAYOUTS["ldmatrix_m8n8_x4_r_b16"]
+    assert from_cute(interop.to_cute(four)) == from_cute("((4,8),(2,4)):((16,1),(8,64))")
+    assert interop.to_triton(four)["register"] == [[0, 0, 1], [1, 0, 0], [2, 0, 0]]
+    twice = LAYOUTS["wmma_m16n16k16_a_f16_observed_sm_90"]
+    assert from_cute(interop.to_cute(twice)) == from_cute("((4,8),(2,2,2,2)):((32,1),(16,8,128,0))")
+    assert interop.to_triton(twice)["register"] == [[0, 1], [8, 0], [0, 8], [0, 0]]
 
 
 def _with_n(catalog: Catalog) -> list[tuple[Operand, int]]:
@@ -87,7 +112,7 @@ def test_every_n_that_instructions_have(catalog: Catalog) -> None:
     assert {operand.layout.name for operand, _ in cases if operand.layout} == set(RANGES)
     for operand, n in cases:
         assert operand.layout is not None
-        assert operand.to_cute() == operand.layout.to_cute(n)
+        assert operand.to_cute() == interop.to_cute(operand.layout, n)
         found = from_cute(operand.to_cute())
         assert found.size == operand.rows * n
         lane, i = (grid.ravel() for grid in np.meshgrid(np.arange(operand.layout.threads), np.arange(operand.elements), indexing="ij"))
@@ -98,11 +123,11 @@ def test_every_n_that_instructions_have(catalog: Catalog) -> None:
                 operand.to_triton()
         else:
             bases = operand.to_triton()
-            assert bases == operand.layout.to_triton(n)
+            assert bases == interop.to_triton(operand.layout, n)
             assert bases["register"] == [list(operand.coords(0, 1 << bit)) for bit in range(operand.elements.bit_length() - 1)]
 
 
-@pytest.mark.parametrize("ask", [Layout.to_cute, Layout.to_triton])
+@pytest.mark.parametrize("ask", [interop.to_cute, interop.to_triton])
 def test_columns_that_a_layout_lacks(ask: Any) -> None:
     accumulator = LAYOUTS["wgmma_m64nNk16_d_b32"]
     for n in (0, -8, 4, 12, 264):
@@ -126,9 +151,9 @@ def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
     held = {operand.layout.name: operand for operand in operands if operand.layout is not None}
     assert set(held) == set(LAYOUTS)
     for name, operand in held.items():
-        if name not in RANGES:
-            assert operand.to_cute() == LAYOUTS[name].to_cute()
-            assert operand.to_triton() == LAYOUTS[name].to_triton()
+        if name in PLACED and name not in RANGES:
+            assert operand.to_cute() == interop.to_cute(LAYOUTS[name])
+            assert operand.to_triton() == interop.to_triton(LAYOUTS[name])
     for operand in {operand.kind: operand for operand in operands if operand.layout is None}.values():
         for ask in (operand.to_cute, operand.to_triton):
             with pytest.raises(ValueError, match=f"operand '{operand.name}' has no layout"):
@@ -138,14 +163,25 @@ def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
 def test_b_of_many_n() -> None:
     bits = {"i": (("col", 3),), "lane": (("row", 0), ("row", 1), ("col", 0), ("col", 1), ("col", 2))}
     held = BitMap({"i": 1, "lane": 5}, {"row": 2, "col": 4}, bits)
-    layout = Layout(name="toy", kind="fragment", family="toy", operands=("b",), shape="m16nNk4", rows=4, cols=16, entry=0, map=held)
-    assert layout.to_cute(n=16) == "((4,8),2):((16,1),8)"
+    layout = Layout(
+        name="toy",
+        kind="fragment",
+        family="toy",
+        operands=("b",),
+        shape="m16nNk4",
+        axes={"row": 4, "col": 16},
+        growing=("col",),
+        threads=32,
+        entry=0,
+        map=held,
+    )
+    assert interop.to_cute(layout, n=16) == "((4,8),2):((16,1),8)"
     with pytest.raises(ValueError, match="toy serves every N: pass n"):
-        layout.to_cute()
-    assert layout.to_cute(n=8) == "((4,8),1):((8,1),0)"
-    assert layout.to_triton(n=8) == {"register": [], "lane": [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], "warp": []}
+        interop.to_cute(layout)
+    assert interop.to_cute(layout, n=8) == "((4,8),1):((8,1),0)"
+    assert interop.to_triton(layout, n=8) == {"register": [], "lane": [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], "warp": []}
     with pytest.raises(ValueError, match="n = 12: toy has a multiple of 8 columns, 16 at most"):
-        layout.to_cute(n=12)
+        interop.to_cute(layout, n=12)
 
 
 # What CUTLASS 4.2 has (include/cute/atom/mma_traits_sm*.hpp), with its own names of the types: atom, our layout, N, its text.
@@ -173,7 +209,7 @@ CUTLASS = [
 
 @pytest.mark.parametrize(("name", "n", "text"), [case[1:] for case in CUTLASS], ids=[case[0] for case in CUTLASS])
 def test_cutlass_agrees(name: str, n: int | None, text: str) -> None:
-    assert from_cute(text) == from_cute(LAYOUTS[name].to_cute(n))
+    assert from_cute(text) == from_cute(interop.to_cute(LAYOUTS[name], n))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +224,7 @@ def test_cutlass_agrees(name: str, n: int | None, text: str) -> None:
     ],
 )
 def test_cutlass_agrees_on_quad_pairs(name: str, text: str) -> None:
-    quad_pair, theirs, ours = from_cute("(4,2):(1,16)"), from_cute(text), from_cute(LAYOUTS[name].to_cute())
+    quad_pair, theirs, ours = from_cute("(4,2):(1,16)"), from_cute(text), from_cute(interop.to_cute(LAYOUTS[name]))
     for thread, value in itertools.product(range(8), range(theirs.size // 8)):
         for product in range(4):
             assert ours(quad_pair(thread) + 4 * product, value) == theirs(thread, value) + product * theirs.size
@@ -197,9 +233,9 @@ def test_cutlass_agrees_on_quad_pairs(name: str, text: str) -> None:
 def test_cutlass_agrees_on_sparse_operands() -> None:
     # SM120_SPARSE_16x8x64: A and its metadata count the full matrix, of which every second element is stored.
     theirs = from_cute("((_4,_8),(_8,_2,_2)):((_128,_1),(_16,_8,_512))")
-    ours = from_cute(LAYOUTS["mma_sp_m16n8k64_a_b8"].to_cute())
+    ours = from_cute(interop.to_cute(LAYOUTS["mma_sp_m16n8k64_a_b8"]))
     metadata = from_cute("((_2,_2,_8),_32):((_8,_512,_1),_16)")
-    chunks = from_cute(LAYOUTS["mma_sp_m16n8k64_metadata_b8"].to_cute())
+    chunks = from_cute(interop.to_cute(LAYOUTS["mma_sp_m16n8k64_metadata_b8"]))
     assert (theirs.size, metadata.size) == (2 * ours.size, 4 * chunks.size)
     for lane in range(32):
         for i in range(ours.size // 32):
@@ -213,14 +249,14 @@ def test_cutlass_agrees_on_sparse_operands() -> None:
 def test_triton_agrees() -> None:
     # What Triton 3.9's gluon.to_linear_layout says of NVMMADistributedLayout and DotOperandLayout.
     quads = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]
-    assert LAYOUTS["mma_m16n8k16_cd_b32"].to_triton() == {"register": [[0, 1], [8, 0]], "lane": quads, "warp": []}
-    assert LAYOUTS["mma_m16n8k16_a_b16"].to_triton() == {"register": [[0, 1], [8, 0], [0, 8]], "lane": quads, "warp": []}
-    assert LAYOUTS["mma_m16n8k32_b_b8"].to_triton() == {
+    assert interop.to_triton(LAYOUTS["mma_m16n8k16_cd_b32"]) == {"register": [[0, 1], [8, 0]], "lane": quads, "warp": []}
+    assert interop.to_triton(LAYOUTS["mma_m16n8k16_a_b16"]) == {"register": [[0, 1], [8, 0], [0, 8]], "lane": quads, "warp": []}
+    assert interop.to_triton(LAYOUTS["mma_m16n8k32_b_b8"]) == {
         "register": [[1, 0], [2, 0], [16, 0]],
         "lane": [[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]],
         "warp": [],
     }
-    assert LAYOUTS["wgmma_m64nNk16_d_b32"].to_triton(n=64) == {
+    assert interop.to_triton(LAYOUTS["wgmma_m64nNk16_d_b32"], n=64) == {
         "register": [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
         "lane": quads,
         "warp": [[16, 0], [32, 0]],
@@ -237,7 +273,7 @@ def test_triton_itself_agrees() -> None:
 
     def check(name: str, layout: Any, shape: list[int], n: int | None = None) -> None:
         theirs = builder.to_linear_layout(layout._to_ir(builder), shape)
-        assert LAYOUTS[name].to_triton(n) == {"register": theirs.reg_bases, "lane": theirs.lane_bases, "warp": theirs.warp_bases}
+        assert interop.to_triton(LAYOUTS[name], n) == {"register": theirs.reg_bases, "lane": theirs.lane_bases, "warp": theirs.warp_bases}
 
     warp = language.NVMMADistributedLayout(version=[2, 0], warps_per_cta=[1, 1], instr_shape=[16, 8])
     check("mma_m16n8k16_cd_b32", warp, [16, 8])

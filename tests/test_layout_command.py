@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +22,7 @@ import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.cli import main
 from ptxmma.matrices.arrangements import arrangement, names
+from shown_sessions import is_shown, printed, sessions
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -79,7 +79,7 @@ def test_every_arrangement_is_what_the_operand_says(catalog: Catalog) -> None:
                     assert place == one.locate(row, col)
                     assert expected(instruction, name, row, col, chosen) == (place.lane, place.register, place.low, place.width)
                     assert one.at(place.lane, place.element) == {one.axes[0]: row, one.axes[1]: col} | chosen
-    assert kinds == {"fragment", "metadata", "scale"}
+    assert kinds == {"fragment", "metadata", "scale", "address"}
 
 
 def choices(legal: dict[str, tuple[int, ...]]) -> list[dict[str, int]]:
@@ -100,7 +100,9 @@ def expected(instruction: Instruction, name: str, row: int, col: int, chosen: di
         lane, byte = scales.locate(*place, byte_id=chosen["byte_id"], thread_id=chosen["thread_id"])
         return lane, 0, 8 * byte, 8
     operand = instruction.operand(name)
-    lane, i = operand.locate(row, col, chosen.get("computation", 0))
+    if operand.kind == "address":
+        return operand.locate(matrix=row, row=col), 0, 0, int(operand.register_types[0][1:])
+    lane, i = operand.locate(**{"row": row, "col": col} | chosen)
     assert operand.element is not None
     register, slot = divmod(i, operand.elements_per_register)
     return lane, register, slot * operand.bits + operand.shift, operand.element.bits
@@ -127,6 +129,36 @@ def test_an_operand_that_is_none() -> None:
 
 
 # --- one element ------------------------------------------------------------------------------------------------------------
+
+
+_LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.b16"
+_COPIES = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+
+
+def test_one_of_several_matrices_or_copies() -> None:
+    lane, i = ptxmma.instruction(_LDMATRIX).operand("r").locate(3, 2, 5)
+    there = json.loads(layout(_LDMATRIX, "r", "--choose", "matrix", "3", "--row", "2", "--col", "5", "--json"))
+    assert there == {"row": 2, "col": 5, "matrix": 3, "lane": lane, "register": 3, "element": i, "bits": "31:16"}
+    back = json.loads(layout(_LDMATRIX, "r", "--lane", str(lane), "--element", str(i), "--json"))
+    assert back == there
+    places = ptxmma.instruction(_COPIES).operand("r").places(1, 3)
+    assert len(places) == 2
+    for copy, (lane, i) in enumerate(places):
+        one = json.loads(layout(_COPIES, "r", "--choose", "copy", str(copy), "--row", "1", "--col", "3", "--json"))
+        assert (one["copy"], one["lane"], one["element"]) == (copy, lane, i)
+    assert "matrix = 4 is not legal for r: 0, 1, 2, 3" in layout(_LDMATRIX, "r", "--choose", "matrix", "4", code=2)
+    assert "has no copy to choose" in layout(_LDMATRIX, "r", "--choose", "copy", "0", code=2)
+
+
+def test_addresses_of_rows() -> None:
+    two = "ldmatrix.sync.aligned.m8n8.x2{}.b16"
+    assert table(layout(two.format(""), "p", "--format", "csv"))[2] == ["1", *(f"{lane}:p" for lane in range(8, 16))]
+    for space, bits in (("", "63:0"), (".shared", "31:0")):
+        there = json.loads(layout(two.format(space), "p", "--row", "1", "--col", "3", "--json"))
+        assert there == {"matrix": 1, "row": 3, "lane": 11, "register": 0, "element": 0, "bits": bits}
+        assert json.loads(layout(two.format(space), "p", "--lane", "11", "--element", "0", "--json")) == there
+    assert "--lane 16 is outside 0..15" in layout(two.format(""), "p", "--lane", "16", "--element", "0", code=2)
+    assert "has no operand 'p' in registers; it has r" in layout(_COPIES, "p", code=2)
 
 
 def test_one_element_both_ways() -> None:
@@ -430,20 +462,10 @@ def test_a_question_imports_only_what_it_needs(module: str, question: tuple[str,
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
 
 
-def test_the_guide_shows_what_happens(root: Path) -> None:
-    """Every line after a dollar sign is run; what follows is its output, or the part of it around three dots."""
-    text = (root / "docs" / "questions.rst").read_text(encoding="utf-8")
-    sessions = re.findall(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text, re.M)
-    verbs = set()
-    for session in sessions:
-        lines = [line[3:] for line in session.rstrip("\n").split("\n")]
-        starts = [number for number, line in enumerate(lines) if line.startswith("$ ptxmma ")] + [len(lines)]
-        assert starts[0] == 0
-        for first, last in itertools.pairwise(starts):
-            command = lines[first].removeprefix("$ ptxmma ").split(" | ")[0].split()
-            verbs.add(command[0])
-            output: Any = CliRunner().invoke(main, command, prog_name="ptxmma").output
-            printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
-            pattern = ".*".join(map(re.escape, "\n".join(lines[first + 1 : last]).rstrip("\n").split("...")))
-            assert re.fullmatch(pattern, printed, re.DOTALL), f"{lines[first]}\n{printed}"
-    assert verbs == {"layout", "trace", "descriptor", "smem"}
+def test_the_guide_shows_what_happens(root: Path, tmp_path: Path) -> None:
+    page = (root / "docs" / "questions.rst").read_text(encoding="utf-8") + "\n"
+    shown = list(sessions(page))
+    assert {command.split()[1] for command, _ in shown} == {"layout", "trace", "descriptor", "smem"}
+    for command, text in shown:
+        output = printed(command, tmp_path)
+        assert is_shown(output, text), f"`make transcripts` records this again:\n$ {command}\n{output}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -170,15 +171,42 @@ def test_round_trips_of_every_register_operand(everything: list[Instruction]) ->
                 continue
             seen.add(key)
             lane, i = np.divmod(np.arange(layout.threads * operand.elements), operand.elements)
-            row, col = operand.coords(lane, i)
-            computation = operand.computation(lane, i)
-            assert row.max() == operand.rows - 1
-            assert col.max() == operand.cols - 1
-            back = operand.locate(row, col, computation)
+            place = operand.coords(lane, i)
+            assert [int(each.max()) + 1 for each in place] == [operand.sizes[axis] for axis in operand.axes]
+            everything_of = layout.to_axes.apply({"lane": lane, "i": i})
+            apart = {axis: everything_of[axis] for axis in layout.apart}
+            assert np.array_equal(np.broadcast_to(operand.computation(lane, i), i.shape), apart.get("computation", np.zeros_like(i)))
+            back = operand.locate(*place, **apart)
             assert np.array_equal(back[0], lane)
             assert np.array_equal(back[1], i)
+            assert np.array_equal(operand.coords(*operand.locate(*place)), place)
             assert operand.registers * operand.elements_per_register == operand.elements
     assert len(seen) > 100
+
+
+def test_rows_whose_addresses_threads_give(everything: list[Instruction]) -> None:
+    """Each row of each matrix has one thread; the addresses of the others are ignored."""
+    addresses = {
+        operand.layout.name: operand
+        for found in everything
+        for form in found.forms
+        for operand in form.operands
+        if operand.kind == "address" and operand.layout is not None
+    }
+    assert {math.prod(operand.sizes.values()) for operand in addresses.values()} == {8, 16, 32}
+    for operand in addresses.values():
+        assert operand.layout is not None
+        count = math.prod(operand.sizes.values())
+        rows = [operand.coords(lane) for lane in range(32)]
+        assert rows[:count] == [divmod(lane, operand.rows) for lane in range(count)]
+        assert rows[count:] == [None] * (32 - count)
+        for lane, row in enumerate(rows[:count]):
+            assert operand.locate(*row) == lane
+            assert operand.places(*row) == [lane]
+        lanes = np.arange(count)
+        assert np.array_equal(operand.locate(*operand.coords(lanes)), lanes)
+        with pytest.raises(ValueError, match=rf"lane of operand 'p' leaves 0\.\.{count - 1}, the threads whose addresses count"):
+            operand.coords(np.arange(count + 1))
 
 
 def test_metadata_round_trips(everything: list[Instruction]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma.catalog import listing, requirements
+from ptxmma.catalog import listing
 from ptxmma.catalog.instructions import Catalog, instructions
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
@@ -48,8 +48,8 @@ def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
         for found in line.instructions:
             assert found.accepted_by() == line.accepted_by
             assert found.documented == line.documented
-            assert found.shape is None or found.canonical == line.spelling.replace("nNk", f"n{found.shape[1]}k")
-        assert line.n == tuple(found.shape[1] for found in line.instructions if found.shape is not None)
+            assert found.canonical == line.spelling.replace("nNk", f"n{found.extents.get('n')}k")
+        assert line.n == tuple(found.extents["n"] for found in line.instructions if found.operation == "multiply")
 
 
 def test_a_line_for_every_n() -> None:
@@ -61,7 +61,7 @@ def test_a_line_for_every_n() -> None:
     assert {row["n"] for row in one} == {"48"}
 
 
-@pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp"])
+@pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp", "wmma", "ldmatrix", "stmatrix", "movmatrix"])
 def test_family(family: str, catalog: Catalog) -> None:
     assert _spellings(_list("--all", "--family", family)) == {found.canonical for found in catalog.all() if found.family == family}
 
@@ -69,11 +69,7 @@ def test_family(family: str, catalog: Catalog) -> None:
 def test_target_and_version(catalog: Catalog) -> None:
     for target, ptx in (("sm_90a", "8.0"), ("sm_89", "8.4"), ("sm_120a", "8.7"), ("sm_80", "7.0")):
         accepted = {found.canonical: found.accepted_by() for found in catalog.all()}
-        legal = {
-            spelling
-            for spelling, targets in accepted.items()
-            if target in targets and requirements.version_key(targets[target]) <= requirements.version_key(ptx)
-        }
+        legal = {spelling for spelling, targets in accepted.items() if target in targets and targets[target] <= ptx}
         rows = _list("--all", "--target", target, "--ptx", ptx)
         assert legal == _spellings(rows)
         assert all(row["ptx"] == accepted[row["instruction"]][target] for row in rows)
@@ -104,12 +100,12 @@ def test_type_shape_and_sparsity(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("option", "wrong", "close"),
     [
-        ("--family", "wgma", "closest: wgmma, wgmma.sp"),
+        ("--family", "wgma", "closest: wgmma, wmma, wgmma.sp"),
         ("--target", "sm_90x", "closest: sm_90, "),
         ("--ptx", "8.10", "closest: 8.1, 8.0"),
         ("--type", "e4m4", "closest: e4m3"),
         ("--shape", "m16n8k33", "closest: m16n8k32"),
-        ("--family", "zzz", "known: mma, mma.sp, wgmma"),
+        ("--family", "zzz", "known: ldmatrix, stmatrix, movmatrix, mma, mma.sp, wgmma, "),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_closest(option: str, wrong: str, close: str) -> None:

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import ptxmma
+from ptxmma.catalog import interop
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.operands import KINDS, Known, Operand
-from ptxmma.matrices import interop, scaling, shared_memory
+from ptxmma.catalog.operands import ROLES, Operand
+from ptxmma.catalog.operands.role import Context, Known
+from ptxmma.matrices import scaling, shared_memory
 
 
 def test_what_operands_look_like(catalog: Catalog) -> None:
@@ -35,8 +37,8 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
     for instruction in catalog.all():
         for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
-            alone: Known = {"access": entry.access, "default": entry.default, "uniform": entry.uniform}
-            alone |= KINDS[entry.kind](catalog.database, instruction.variant, operand.name, entry)
+            alone: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+            alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
             assert operand == Operand(name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone)
             shared.add(id(operand))
             count += 1

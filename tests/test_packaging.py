@@ -72,6 +72,7 @@ def test_the_wheel_carries_what_the_checkout_has(root: Path, wheel: Path) -> Non
         assert wanted <= names, folder
     assert "ptxmma/data/generated/database/ptxmma.sqlite" in names
     assert not [name for name in names if "__pycache__" in name or name.startswith(("tests/", "codegen/"))]
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"ptxmma", "ptxmma_layouts"}  # not the proof
 
 
 def test_a_source_archive_makes_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) -> None:

@@ -17,17 +17,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import ptxmma
 from ptxmma.arrays import elements, tiling
 from ptxmma.arrays.elements import Array
-from ptxmma.arrays.metadata_words import Problem
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.registers.metadata_words import Problem
 from ptxmma.catalog.scales import Scales
 from ptxmma.generator import pipeline
 from ptxmma.matrices import scaling, sparse
-from ptxmma.model import ElementType
+from ptxmma.model import COPY, ElementType
 
 _DATABASE = catalog()
 _F16 = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -43,12 +44,12 @@ def _held_in_registers(held: Catalog) -> Iterator[Operand]:
     seen: set[object] = set()
     chosen: dict[object, int] = {}
     for found in held.all():
-        if found.variant.shape is None:
+        if found.shape is None:
             continue
         key = (found.canonical.split(".")[0], layouts.key(found.variant))
-        many = found.variant.ranges_over_n
+        many = found.variant.ranging
         chosen[key] = chosen.get(key, -1) + 1
-        if many and chosen[key] % 7 and int(found.variant.facts["n"]) != 256:
+        if many and chosen[key] % 7 and found.extents["n"] != 256:
             continue
         for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
             assert operand.layout is not None
@@ -74,9 +75,14 @@ def _random(operand: Operand, shape: tuple[int, ...], seed: int = 0) -> Array:
     return elements.typed(codes, operand.element)
 
 
+def _matrices(operand: Operand) -> int:
+    """How many matrices the operand holds."""
+    return math.prod(size for axis, size in operand.sizes.items() if axis not in ("row", "col", COPY))
+
+
 def _tile(operand: Operand, down: int = 1, across: int = 1) -> tuple[int, ...]:
-    products = () if operand.computations == 1 else (operand.computations,)
-    return (*products, operand.rows * down, operand.cols * across)
+    several = () if _matrices(operand) == 1 else (_matrices(operand),)
+    return (*several, operand.rows * down, operand.cols * across)
 
 
 def _bits(array: Any) -> Array:
@@ -89,8 +95,10 @@ def _by_coords(operand: Operand, matrix: Array) -> Array:
     """The registers of one tile, bit by bit from :meth:`Operand.coords`."""
     assert operand.layout is not None
     lane, i = np.indices((operand.layout.threads, operand.elements))
-    place = (*(() if operand.computations == 1 else (operand.computation(lane, i),)), *operand.coords(lane, i))
-    containers = _bits(matrix)[place].astype(np.uint64) << np.uint64(operand.shift)
+    at = {"computation": operand.computation(lane, i)} | dict(zip(operand.axes, operand.coords(lane, i), strict=True))
+    row, col = at.pop("row"), at.pop("col")
+    whole = _bits(matrix).reshape(-1, operand.rows, operand.cols)
+    containers = whole[at.get("matrix", at["computation"]), row, col].astype(np.uint64) << np.uint64(operand.shift)
     single = containers[..., None] >> np.arange(operand.bits, dtype=np.uint64) & np.uint64(1)
     return np.packbits(single.astype(np.uint8).reshape(len(lane), -1), axis=-1, bitorder="little")
 
@@ -111,6 +119,8 @@ def test_the_operands_are_many() -> None:
         "s32",
     }
     assert {operand.computations for operand in _OPERANDS} == {1, 4}
+    assert {_matrices(operand) for operand in _OPERANDS} == {1, 2, 4}
+    assert {operand.sizes.get(COPY, 1) for operand in _OPERANDS} == {1, 2, 4}
     assert {operand.cols for operand in _OPERANDS if operand.rows == 64} > {8, 256}
 
 
@@ -124,6 +134,38 @@ def test_every_element_stands_where_coords_says() -> None:
         back = operand.unpack(registers)
         assert back.dtype == matrix.dtype
         assert np.array_equal(_bits(back), _bits(matrix)), operand
+
+
+def test_copies_are_written_and_the_first_is_read() -> None:
+    copied = [operand for operand in _OPERANDS if operand.sizes.get(COPY, 1) > 1]
+    assert copied
+    for operand in copied:
+        assert operand.layout is not None
+        matrix = _random(operand, _tile(operand))
+        held = operand.pack(matrix).view(f"u{operand.bits // 8}")
+        lane, i = np.indices(held.shape)
+        first = operand.locate(*operand.coords(lane, i))
+        copies = (first[0] != lane) | (first[1] != i)
+        assert copies.sum() == held.size - matrix.size == matrix.size * (operand.sizes[COPY] - 1)
+        assert np.array_equal(held[first], held), "a copy differs from the first"
+        held[copies] ^= np.array(-1).astype(held.dtype)
+        assert np.array_equal(_bits(operand.unpack(held.view(np.uint32))), _bits(matrix)), operand
+        for row, col in itertools.product(range(operand.rows), range(operand.cols)):
+            assert operand.places(row, col) == list(
+                zip(*np.nonzero((np.stack(operand.coords(lane, i)) == [[[row]], [[col]]]).all(0)), strict=True)
+            )
+
+
+def test_addresses_are_not_packed() -> None:
+    address = instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16").operand("p")
+    whole = instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16").operand("p")
+    for call in (Operand.pack, Operand.unpack, Operand.pack_tiles, Operand.unpack_tiles):
+        with pytest.raises(ValueError, match="operand 'p' is an address and holds no elements: coords"):
+            call(address, np.zeros((1, 1, 32, 1), np.uint32))
+        with pytest.raises(ValueError, match="operand 'p' holds no elements"):
+            call(whole, np.zeros((1, 1, 32, 1), np.uint32))
+    with pytest.raises(ValueError, match="operand 'p' is an address and holds no elements"):
+        address.computation(0, 0)
 
 
 def test_registers_have_the_type_of_the_wrappers() -> None:
@@ -289,11 +331,11 @@ def test_elements_are_packed_in_bytes_low_bits_first(element: ElementType, data:
     shape = (data.draw(st.integers(1, 3)), each * data.draw(st.integers(1, 5)))
     codes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, 1 << element.bits, shape, np.uint8)
     expected = [[sum(int(row[first + n]) << n * element.bits for n in range(each)) for first in range(0, shape[1], each)] for row in codes]
-    packed = elements.pack_bytes(elements.typed(codes.copy(), element), element.name)
+    packed = ptxmma.pack_bytes(elements.typed(codes.copy(), element), element.name)
     assert packed.dtype == np.uint8
-    assert packed.tolist() == expected == elements.pack_bytes(codes, element).tolist()
-    assert elements.pack_bytes(np.asfortranarray(codes), element).tolist() == expected
-    back = elements.unpack_bytes(packed, element.name)
+    assert packed.tolist() == expected == ptxmma.pack_bytes(codes, element).tolist()
+    assert ptxmma.pack_bytes(np.asfortranarray(codes), element).tolist() == expected
+    back = ptxmma.unpack_bytes(packed, element.name)
     assert back.dtype == elements.dtype(element)
     assert np.array_equal(_bits(back), codes)
 
@@ -301,33 +343,31 @@ def test_elements_are_packed_in_bytes_low_bits_first(element: ElementType, data:
 def test_packed_fp4_of_torch_comes_in_and_goes_out() -> None:
     torch = pytest.importorskip("torch")
     codes = torch.arange(16, dtype=torch.uint8).reshape(2, 8)
-    packed = elements.pack_bytes(codes, "e2m1")
+    packed = ptxmma.pack_bytes(codes, "e2m1")
     assert packed.dtype == torch.uint8
     assert packed.tolist() == [[0x10, 0x32, 0x54, 0x76], [0x98, 0xBA, 0xDC, 0xFE]]
     theirs = packed.view(torch.float4_e2m1fn_x2)
-    assert torch.equal(elements.unpack_bytes(theirs, "e2m1"), codes)
-    assert elements.unpack_bytes(packed.numpy(), "e2m1").dtype == ml_dtypes.float4_e2m1fn
-    with pytest.raises(
-        ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements in a byte; ptxmma.arrays.elements.unpack_bytes gives one in"
-    ):
+    assert torch.equal(ptxmma.unpack_bytes(theirs, "e2m1"), codes)
+    assert ptxmma.unpack_bytes(packed.numpy(), "e2m1").dtype == ml_dtypes.float4_e2m1fn
+    with pytest.raises(ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements in a byte; ptxmma.unpack_bytes gives one in"):
         sparse.prune(theirs, "2:4", element="e2m1")
     with pytest.raises(ValueError, match=r"dtype torch.float4_e2m1fn_x2, two elements"):
-        elements.unpack_bytes(theirs, "s4")
+        ptxmma.unpack_bytes(theirs, "s4")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (
-            lambda: elements.pack_bytes(np.zeros((1, 3), np.uint8), "s4"),
+            lambda: ptxmma.pack_bytes(np.zeros((1, 3), np.uint8), "s4"),
             "shape (1, 3); the last size must be a multiple of 2, the s4 in a byte",
         ),
-        (lambda: elements.pack_bytes(np.zeros((0, 2), np.uint8), "s4"), "shape (0, 2); the last size must be a multiple of 2"),
-        (lambda: elements.pack_bytes(np.full((1, 8), 2, np.uint8), "b1"), "holds 0x2: b1 has 1 bit, so its codes are 0..0x1"),
-        (lambda: elements.pack_bytes(np.zeros((1, 4), np.uint8), "e3m2"), "'e3m2' is no element type that fills bytes; these do: e4m3, "),
-        (lambda: elements.unpack_bytes(np.zeros((1, 4), np.uint8), _any(4)), "4 is no element type that fills bytes"),
-        (lambda: elements.unpack_bytes(np.zeros((1, 4), np.int8), "s4"), "packed must be uint8 (..., bytes), at least one; this is int8"),
-        (lambda: elements.unpack_bytes(np.zeros((0, 4), np.uint8), "s4"), "this is uint8 of shape (0, 4)"),
+        (lambda: ptxmma.pack_bytes(np.zeros((0, 2), np.uint8), "s4"), "shape (0, 2); the last size must be a multiple of 2"),
+        (lambda: ptxmma.pack_bytes(np.full((1, 8), 2, np.uint8), "b1"), "holds 0x2: b1 has 1 bit, so its codes are 0..0x1"),
+        (lambda: ptxmma.pack_bytes(np.zeros((1, 4), np.uint8), "e3m2"), "'e3m2' is no element type that fills bytes; these do: e4m3, "),
+        (lambda: ptxmma.unpack_bytes(np.zeros((1, 4), np.uint8), _any(4)), "4 is no element type that fills bytes"),
+        (lambda: ptxmma.unpack_bytes(np.zeros((1, 4), np.int8), "s4"), "packed must be uint8 (..., bytes), at least one; this is int8"),
+        (lambda: ptxmma.unpack_bytes(np.zeros((0, 4), np.uint8), "s4"), "this is uint8 of shape (0, 4)"),
     ],
 )
 def test_what_is_not_packed_in_bytes(call: Any, message: str) -> None:
@@ -420,7 +460,7 @@ def test_bad_matrices_and_registers_are_refused(call: Any, message: str) -> None
 #: One of each layout and set of legal fields.
 _METADATA = list({
     (found.metadata.layout.name, found.metadata.legal): found.metadata
-    for found in _DATABASE.all() if found.sparse and found.variant.shape is not None
+    for found in _DATABASE.all() if found.sparse and found.shape is not None
 }.values())  # fmt: skip
 
 
@@ -492,7 +532,7 @@ def test_padded_metadata_is_legal_and_goes_away(data: st.DataObject) -> None:
 #: A sparse instruction for each layout of A and of its metadata.
 _SPARSE_A = {
     f"{found.forms[0].operand('a').layout} {found.metadata.layout}": found
-    for found in _DATABASE.all() if found.sparse and found.variant.shape is not None
+    for found in _DATABASE.all() if found.sparse and found.shape is not None
 }  # fmt: skip
 
 

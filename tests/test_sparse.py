@@ -473,10 +473,13 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a pattern of numbers": (lambda: sparse.compress(_M, [2, 4]), r"unknown pattern \[2, 4\]; known: 2:4, 1:2, 4:8"),  # type: ignore[arg-type]
     "a list of types": (lambda: sparse.check(_M, "2:4", element=["f16"]), r"unknown element type \['f16'\]; types"),  # type: ignore[arg-type]
-    "raw bits": (lambda: sparse.check(_M.view(np.uint16), "2:4"), r"uint16, which may hold the bits of f16, bf16: say which with element="),
+    "raw bits": (
+        lambda: sparse.check(_M.view(np.uint16), "2:4"),
+        r"uint16, which may hold the bits of f16, bf16, b16: say which with element=",
+    ),
     "bytes of any type": (
         lambda: sparse.prune(_E, "2:4"),
-        r"dtype uint8, which may hold the bits of e4m3, e5m2, e3m2, e2m3, e2m1, ue4m3, u8, s8, u4, s4, b1: say which with element=",
+        r"uint8, which may hold the bits of e4m3, e5m2, e3m2, e2m3, e2m1, ue4m3, u8, s8, u4, s4, b1, b8, b8x16: say which with element=",
     ),
     "bytes with a mask": (lambda: sparse.prune(_E, "2:4", _E > 99), r"dtype uint8, which may hold .*: say which with element="),
     "bytes to check": (lambda: sparse.check(_E, "2:4"), r"dtype uint8, which may hold .*: say which with element="),

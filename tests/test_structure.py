@@ -1,82 +1,43 @@
-"""The house: imports run one way, every module is used, the schemas and the model agree."""
+"""The structure of the code: imports run one way, file names are unique, files are short."""
 
 from __future__ import annotations
 
 import ast
-import json
+from collections import Counter
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import msgspec
-
-from ptxmma import model, paths
+from ptxmma import paths
 
 _SOURCE = paths.CHECKOUT / "codegen" / "ptxmma"
+_PROOF = paths.CHECKOUT / "codegen" / "ptxmma_proof"
 
-#: The floors of the house, lowest first; a module may import from lower floors only.
-_FLOORS = [
-    {"model.bitmap", "model.formula", "paths"},
-    {"model"},
-    {"evidence.reports"},
-    {"catalog.evidence_summary"},
-    {"catalog.variants"},
-    {"catalog.expressions", "catalog.layouts", "catalog.requirements"},
-    {"catalog.operands"},
-    {"catalog.metadata", "catalog.scales"},
-    {"catalog.instructions"},
-    {"matrices.arrangements", "matrices.canonical", "matrices.pictures"},
-    {"matrices.accesses", "matrices.descriptors", "matrices.tracing"},
-    {"ptx", "catalog.throughput", "catalog.listing", "catalog.exports"},
-    {"arrays.elements"},
-    {"arrays.shapes"},
-    {"matrices.arithmetic", "matrices.interop", "matrices.scaling", "matrices.shared_memory", "matrices.sparse"},
+#: The packages and modules of the top, lowest first.  Each may import from itself and from what is above it in this list.
+_ORDER = [
+    {"paths", "arguments", "release", "model"},
     {"arrays"},
-    {"matrices.emulator"},
-    {"evidence"},
-    {"check", "catalog.description", "catalog.comparison"},
-    {"catalog", "matrices"},
-    {""},  # the package itself: what users import
-    {"generator.problems"},
-    {"generator.load"},
-    {"generator.build"},
-    {"generator.rules", "generator.evaluation"},
-    {"generator.stated"},
-    {"generator.derive"},
-    {"generator.evidence"},
-    {"generator.emit"},
-    {"generator.write", "generator.sqlite"},
-    {"generator.pipeline", "generator.differences"},
-    {"generator.revisions"},
+    {"catalog"},
+    {"matrices", "ptx"},
+    {"check"},
+    {""},  # what `import ptxmma` gives
+    {"generator"},
     {"cli"},
     {"__main__"},
 ]
 
 
-def _floor(module: str) -> tuple[int, str]:
-    """The floor of a module, and the name under which it stands there."""
-    best: tuple[int, str] | None = None
-    for number, names in enumerate(_FLOORS):
-        for name in names:
-            if (module == name or (name and module.startswith(f"{name}."))) and (best is None or len(name) >= len(best[1])):
-                best = number, name
-    if best is not None:
-        return best
-    raise AssertionError(f"{module} has no floor: add it to _FLOORS")
-
-
-def _imports(path: Path, *, at_once: bool = False) -> set[str]:
-    """The modules of this package that a file imports, relative to it; ``at_once``: without those that functions import when called."""
-    found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body if at_once else ast.walk(tree):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if _exists(name) else node.module for name in inside]
-        found |= {name.removeprefix("ptxmma").lstrip(".") for name in names if name.split(".")[0] == "ptxmma"}
-    return found
+def _imports(node: ast.AST, *, types: bool) -> Iterator[str]:
+    """The modules that code imports, at once or when a function is called; ``types``: also those that only type checkers import."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not types:
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        inside = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name if _exists(name) else node.module for name in inside)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, types=types)
 
 
 def _exists(module: str) -> bool:
@@ -84,50 +45,49 @@ def _exists(module: str) -> bool:
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
-def _modules() -> dict[str, set[str]]:
-    """Every module of the package with the modules that it imports before anything is called.
-
-    Methods of lower floors may hand on to the array modules above them, so that looking things up does not load NumPy.
-    """
+def _modules(*, types: bool) -> dict[str, set[str]]:
+    """Every module of the package with the modules of the package that it imports; names are relative to the package."""
     files = sorted(_SOURCE.rglob("*.py"))
     assert files
-    names = {path: ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".") for path in files}
-    return {names[path]: _imports(path, at_once=True) for path in files}
+    modules = {}
+    for path in files:
+        module = ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        found = _imports(ast.parse(path.read_text(encoding="utf-8")), types=types)
+        modules[module] = {name.removeprefix("ptxmma").lstrip(".") for name in found if name.split(".")[0] == "ptxmma"} - {module}
+    return modules
+
+
+def _rank(module: str) -> int:
+    top = module.partition(".")[0]
+    for number, names in enumerate(_ORDER):
+        if top in names:
+            return number
+    raise AssertionError(f"{module} has no place: add it to _ORDER")
 
 
 def test_imports_run_one_way() -> None:
-    modules = _modules()
-    for module, imports in modules.items():
+    for module, imports in _modules(types=True).items():
         for imported in imports:
-            (above, room), (below, other) = _floor(module), _floor(imported)
-            assert below < above or room == other, f"{module or 'ptxmma'} imports {imported or 'ptxmma'}"
-    # Modules of one package share a floor; among them there is no circle either.
-    list(TopologicalSorter({module: imports - {module} for module, imports in modules.items()}).static_order())
+            same = module.partition(".")[0] == imported.partition(".")[0]
+            assert same or _rank(imported) < _rank(module) or {module, imported} <= {"paths", "arguments", "release", "model"}, (
+                f"{module or 'ptxmma'} imports {imported or 'ptxmma'}"
+            )
 
 
-def test_the_library_never_imports_the_generator() -> None:
-    for path in _SOURCE.glob("*.py"):
-        assert not any(name.startswith("generator") for name in _imports(path)), path.name
+def test_modules_have_no_circles() -> None:
+    """Not even one of imports that run when a function is called.  Only annotations may name a class that calls the module."""
+    list(TopologicalSorter(_modules(types=False)).static_order())
 
 
-def test_the_model_has_every_key_of_the_schemas() -> None:
-    """A key that a schema admits and no structure has would be lost."""
-    structures = [entry for entry in vars(model).values() if isinstance(entry, type) and issubclass(entry, msgspec.Struct)]
-    known = {field.encode_name for entry in structures for field in msgspec.structs.fields(entry)}
-    known |= {"kind", "shape", "scales", "metadata"}
-    schemas = sorted(paths.SCHEMAS.glob("*.schema.json"))
-    assert schemas
-    for path in schemas:
-        if path.name == "assemblers.schema.json" or path.name.startswith("evidence_"):
-            continue
-        for key in _properties(json.loads(path.read_text(encoding="utf-8"))):
-            assert key in known, f"{path.name}: {key}"
+def test_file_names_are_unique() -> None:
+    """A name in a traceback or in an editor's list says which file it is."""
+    names = Counter(path.name for folder in (_SOURCE, _PROOF) for path in folder.rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "__main__.py")] == []
 
 
-def _properties(schema: object) -> set[str]:
-    if isinstance(schema, list):
-        return set().union(*map(_properties, schema))
-    if not isinstance(schema, dict):
-        return set()
-    own = set(schema.get("properties", {})) if isinstance(schema.get("properties"), dict) else set()
-    return own.union(*(_properties(part) for part in schema.values()))
+def test_the_product_stands_without_its_proof() -> None:
+    """Neither the package nor its tests import the proof, when they are loaded or later."""
+    files = [*_SOURCE.rglob("*.py"), *Path(__file__).parent.glob("test_*.py"), Path(__file__).parent / "conftest.py"]
+    for path in files:
+        found = _imports(ast.parse(path.read_text(encoding="utf-8")), types=True)
+        assert not any(name.split(".")[0] == "ptxmma_proof" for name in found), path

@@ -106,6 +106,14 @@ def test_every_term_stands_once_and_indices_pick_within_their_chunk() -> None:
                 assert sorted(fields) == sorted(instruction.metadata.legal)
 
 
+def test_only_multiplications_have_a_trace() -> None:
+    kinds = {ins.operation: ins for ins in ptxmma.instructions() if ins.operation != "multiply"}
+    assert kinds.keys() == {"load", "store", "transpose", "synchronise"}
+    for instruction in kinds.values():
+        with pytest.raises(Missing, match="multiplies no matrices"):
+            trace(instruction, 0, 0)
+
+
 def test_a_from_shared_memory() -> None:
     found = trace(ptxmma.instruction(_WGMMA), 1, 2, form="descriptor")
     assert all(term.a.place is None and term.b[0].place is None for term in found.terms)

@@ -14,20 +14,25 @@ from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruc
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
+from ptxmma.release import __version__
 
 if TYPE_CHECKING:
-    from ptxmma.matrices import interop, scaling, shared_memory, sparse
-    from ptxmma.matrices.emulator import Emulated, emulate
+    from ptxmma.catalog import interop
+    from ptxmma.matrices import scaling, shared_memory, sparse
+    from ptxmma.matrices.emulator import Emulated, Moved, emulate
+    from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
 
-__version__ = "0.1.0"
 __all__ = [
-    "Emulated", "Instruction", "Metadata", "Operand", "OperandForm", "Scales", "UnknownInstruction",
-    "emulate", "instruction", "instructions", "interop", "scaling", "shared_memory", "sparse",
+    "Emulated", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Scales", "UnknownInstruction",
+    "emulate", "instruction", "instructions", "interop", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes",
+    "__version__",
 ]  # fmt: skip
 
 #: What needs NumPy is imported when it is first asked for: each name with the module that has it, or that it is.
 _ON_DEMAND = {
-    "Emulated": "matrices.emulator", "emulate": "matrices.emulator", "interop": "matrices.interop", "scaling": "matrices.scaling",
+    "Emulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
+    "interop": "catalog.interop", "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
+    "scaling": "matrices.scaling",
     "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""``python -m ptxmma_proof``: holds the database against a witness."""
+"""``python -m ptxmma_proof``: compares the database with a witness."""
 
-from ptxmma_proof.command import command
+from ptxmma_proof.commands import main
 
 if __name__ == "__main__":
-    command(prog_name="python -m ptxmma_proof")
+    main(prog_name="python -m ptxmma_proof")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import yaml
 
 from ptxmma import paths
-from ptxmma.catalog.requirements import version_key
+from ptxmma.model import Version
 
 _RELEASE = re.compile(r"release (\d+\.\d+), V(\S+)")
 #: What an assembler says of a version that is far too new.
@@ -83,7 +83,7 @@ def _said(program: Path, *arguments: str) -> str:
 def fetched() -> list[Assembler]:
     """The pinned assemblers that are there, oldest first."""
     places = [(pin["cuda"], _place(pin)) for pin in pins()]
-    return [identify(place) for _, place in sorted(places, key=lambda pair: version_key(pair[0])) if place.is_file()]
+    return [identify(place) for _, place in sorted(places, key=lambda pair: Version(pair[0])) if place.is_file()]
 
 
 def fetch() -> None:

@@ -1,187 +1,280 @@
-"""What ``python -m ptxmma_proof`` runs: each part holds the database against one witness, and says what it found."""
+"""``python -m ptxmma_proof``: one subcommand for each witness."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from ptxmma import paths
+from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence import reports
-from ptxmma.evidence.peers import explanations
-from ptxmma.evidence.silicon import Silicon
-from ptxmma.generator import pipeline, write
-from ptxmma_proof import assemblers, errata, examples, run
+from ptxmma.catalog.witnesses import Line
+from ptxmma.cli.options import read, spec_options
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.questions import AssemblerError
-from ptxmma_proof.reference import NoExamplesError
 
-
-class VerifyError(RuntimeError):
-    """A run that could not be made; the message says what to do."""
-
-
-class OtherChipError(VerifyError):
-    """A report that would replace that of another chip."""
+EVIDENCE = paths.SPEC / "evidence"
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_ptxas = click.option(
+    "--ptxas",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Ask this ptxas instead of those that `make assemblers` fetches; may be repeated.",
+)
+_families = click.option("--family", "families", multiple=True, metavar="NAME", help="Only this family; may be repeated.")
+_jobs = click.option("--jobs", type=click.IntRange(min=1), default=None, show_default="one for each processor", help="How much at a time.")
 
 
 class Result(NamedTuple):
-    """What a run found: in words, as a report, and whether nothing disagrees."""
+    """What a run found: in words, as lines of its file, and whether nothing disagrees."""
 
-    lines: Iterator[str]
-    text: str
+    words: Iterable[str]
+    lines: list[Line]
     agrees: bool
 
 
-def assembler(catalog: Catalog, date: str, ptxas: Sequence[str], targets: Sequence[str], families: Sequence[str], jobs: int) -> Result:
-    """Every instruction on every target in every version, and what lies near, asked of assemblers.
+@click.group()
+def main() -> None:
+    """Compare the database with a witness, and exit with 1 where they disagree.
 
-    Raises:
-        VerifyError: no assembler, one that fails, or an unknown name.
+    --record FILE writes what was found: spec/evidence/ has one such file for each witness.
     """
+
+
+def _recording(command: click.decorators.FC) -> click.decorators.FC:
+    date = click.option("--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="Of the run, for the record.")
+    record = click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found to this file.")
+    return record(date(command))
+
+
+def _finish(run: Callable[[str], Result], record: Path | None, date: datetime | None, partial: Sequence[object] = ()) -> None:
+    """Make a run, write its record, say what it found, and exit."""
+    if record is not None and not record.parent.is_dir():
+        raise click.BadParameter(f"there is no directory {record.parent}", param_hint="--record")
+    if record is not None and any(partial) and record.resolve().parent == EVIDENCE.resolve():
+        raise click.BadParameter(f"this run asks for a part; {EVIDENCE} holds the evidence of the whole", param_hint="--record")
     try:
-        outcome = run.run(catalog, _assemblers(ptxas), targets, families, jobs)
-    except (assemblers.NoAssemblerError, AssemblerError, run.UnknownNameError) as error:
-        raise VerifyError(str(error)) from None
-    return Result(outcome.lines(), reports.text(outcome.report(date)), outcome.agrees)
+        found = run(f"{date or datetime.now():%Y-%m-%d}")
+        if record is not None:
+            witnesses.write(record, found.lines)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    for line in found.words:
+        click.echo(line)
+    sys.exit(0 if found.agrees else 1)
 
 
+@main.command()
+def fetch() -> None:
+    """Fetch the assemblers that spec/assemblers.yaml pins."""
+    from ptxmma_proof import assemblers
+
+    assemblers.fetch()
+
+
+@main.command()
+@spec_options
+@_ptxas
+@click.option("--target", "targets", multiple=True, metavar="NAME", help="Only this target; may be repeated.")
+@_families
+@_jobs
+@_recording
+def assembler(
+    spec: Path,
+    overlay: Path | None,
+    ptxas: tuple[str, ...],
+    targets: tuple[str, ...],
+    families: tuple[str, ...],
+    jobs: int | None,
+    record: Path | None,
+    date: datetime | None,
+) -> None:
+    """Ask ptxas: every instruction on every target in every version, and what lies one change away.
+
+    Answers are kept: an interrupted run goes on where it stopped.
+    """
+    from ptxmma_proof import sweep
+
+    def run(day: str) -> Result:
+        outcome = sweep.run(read(spec, overlay), _assemblers(ptxas), targets, families, jobs or -1)
+        return Result(outcome.words(), outcome.record(day), outcome.agrees)
+
+    _finish(run, record, date, (ptxas, targets, families))
+
+
+@main.command()
+@spec_options
+@click.option("--target", metavar="NAME", help="What to compile for; the chip's own target unless given.")
+@_families
+@_jobs
+@_recording
+@click.option("--launches", type=click.Path(dir_okay=False, path_type=Path), help="Write the launches that can be repeated to this file.")
 def silicon(
-    catalog: Catalog, date: str, targets: Sequence[str], families: Sequence[str], jobs: int, *, packaged: bool, replaces: Path | None = None
-) -> Result:
-    """Every instruction that the chip of this machine runs, through the generated wrappers.
+    spec: Path,
+    overlay: Path | None,
+    target: str | None,
+    families: tuple[str, ...],
+    jobs: int | None,
+    record: Path | None,
+    date: datetime | None,
+    launches: Path | None,
+) -> None:
+    """Run every instruction on the GPU of this machine, through the generated wrappers."""
+    from ptxmma_proof import sweep
+    from ptxmma_proof.silicon import chip_run, replay
 
-    Args:
-        catalog: with the instructions.
-        date: of the run.
-        targets: at most one; the chip's own where there is none.
-        families: only these; all where there is none.
-        jobs: processes, as joblib counts them.
-        packaged: the catalog is the packaged one, whose wrappers are there; for another they are generated first.
-        replaces: a file that the report is to replace.
+    def run(day: str) -> Result:
+        catalog = read(spec, overlay)
+        sweep.choose("family", families, dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
+        sweep.choose("target", [target] if target else [], [entry.name for entry in catalog.database.spec.targets])
+        _check_chip(record, chip_run.this_chip().name)
+        own = (spec, overlay) == (paths.SPEC, None)
+        with contextlib.nullcontext((paths.DATABASE, paths.INCLUDE)) if own else _generated(catalog) as (database, include):
+            outcome = chip_run.run(database, include, target, families=families, jobs=jobs or -1, date=day)
+        if launches is not None:
+            replay.write(launches, outcome.launches)
+        return Result(outcome.words(), outcome.record, outcome.agrees)
 
-    Raises:
-        OtherChipError: the file to be replaced is the report of another chip.
-        VerifyError: no chip, no toolkit, an unknown name, or a target that the chip does not run.
-    """
-    from ptxmma_proof.silicon import report as chip  # NumPy and what follows it: other parts need none of it
-
-    try:
-        chosen = run.choose("target", targets, [entry.name for entry in catalog.database.spec.targets]) if targets else []
-        if len(chosen) > 1:
-            raise VerifyError(f"a chip is asked about one target at a time, not about {', '.join(chosen)}")
-        run.choose("family", families, dict.fromkeys(entry.family for entry in catalog.database.spec.instructions))
-        _check_chip(replaces, chip.this_chip().name)
-        with _generated(catalog) if not packaged else contextlib.nullcontext((paths.DATABASE, paths.INCLUDE)) as (database, include):
-            found = chip.run(database, include, chosen[0] if chosen else None, families=families, jobs=jobs, date=date)
-    except VerifyError:
-        raise
-    except (RuntimeError, OSError, run.UnknownNameError) as error:
-        raise VerifyError(str(error)) from None
-
-    def lines() -> Iterator[str]:
-        for failure in found.failures:
-            yield f"{failure.instruction} {failure.form} {failure.constants}: {failure.wrong} of {failure.launches} launches are wrong"
-        for answer in found.observations:
-            yield f"{answer.question}, {answer.instruction}: {answer.tried}: {answer.seen}"
-        launches = sum(row.launches for row in found.instructions)
-        yield (
-            f"{found.chip.name}: {len(found.instructions)} instructions, {len(found.layouts)} layouts, "
-            f"{launches} launches, {len(found.failures)} kernels with a wrong element"
-        )
-
-    return Result(lines(), reports.text(found), not found.failures)
+    _finish(run, record, date, (target, families))
 
 
 def _check_chip(path: Path | None, name: str) -> None:
-    """A report is replaced by one of the same chip; what is no report may be replaced."""
-    try:
-        before = reports.load(path, Silicon).chip.name if path else name
-    except (OSError, ValueError):
-        return
+    """The record of one chip never replaces that of another."""
+    run = witnesses.Witness(path).run if path is not None else None
+    before = next((tool.name for tool in run.tools if tool.kind == "chip"), name) if run else name
     if before != name:
-        raise OtherChipError(f"{path} is the report of another chip, {before}, and this is {name}: write it elsewhere")
+        raise ValueError(f"{path} is the record of another chip, {before}, and this is {name}: write it elsewhere")
 
 
 @contextlib.contextmanager
 def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
     """The database and the headers of a catalog, in a folder that goes away."""
+    from ptxmma.generator import pipeline, write
+
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         write.write(pipeline.changes(catalog, out), out)
         yield out / "generated" / "database" / "ptxmma.json", out / "generated" / "include"
 
 
-def peers(catalog: Catalog, date: str, ptxas: Sequence[str], explained: Path) -> Result:
-    """CuTe's atoms and PyTorch's conversions.
+@main.command()
+@spec_options
+@_recording
+@click.option("--layouts", type=_FOLDER, help="Write the peers' own layouts to this folder.")
+def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None, layouts: Path | None) -> None:
+    """Compare with CuTe's atoms and PyTorch's conversions; needs nvidia-cutlass and nvcc."""
+    from ptxmma_proof import peers as others
 
-    ``explained``: why some of them differ, as :func:`ptxmma.evidence.peers.explanations` reads it; no such file explains nothing.
+    def run(day: str) -> Result:
+        outcome = others.run(read(spec, overlay), day)
+        if layouts is not None:
+            outcome.write(layouts)
+        return Result(outcome.words(), outcome.record, outcome.agrees)
 
-    Raises:
-        VerifyError: CUTLASS's headers or the compiler are not there, the compiler refuses them, or ``explained`` cannot be read.
+    _finish(run, record, date)
+
+
+@main.command()
+@click.argument("text", type=_FOLDER)
+@spec_options
+@_ptxas
+@_jobs
+@_recording
+def reference(
+    text: Path,
+    spec: Path,
+    overlay: Path | None,
+    ptxas: tuple[str, ...],
+    jobs: int | None,
+    record: Path | None,
+    date: datetime | None,
+) -> None:
+    """Assemble every example in the manual, whose sections are in the folder TEXT, and ask again all that the errata say."""
+    from ptxmma_proof import errata, examples, sweep
+
+    def run(day: str) -> Result:
+        catalog, chosen = read(spec, overlay), _assemblers(ptxas)
+        with sweep.shown() as bar:
+            outcome = examples.run(catalog, text, chosen, sweep.moving(bar, "examples"))
+            asked, differing = errata.differences(catalog, chosen, jobs or -1, sweep.moving(bar, "errata"))
+        words = [*map(str, outcome.unexplained), *map(str, differing), str(outcome), f"errata: {asked} answers, {len(differing)} differ"]
+        return Result(words, outcome.record(catalog, chosen, day), not outcome.unexplained and not differing)
+
+    _finish(run, record, date, (ptxas,))
+
+
+@main.command()
+@spec_options
+@click.option("--count", type=click.IntRange(min=0), default=1000, show_default=True, help="How many mutants; 0: all.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@_jobs
+@_recording
+def mutate(spec: Path, overlay: Path | None, count: int, seed: int, jobs: int | None, record: Path | None, date: datetime | None) -> None:
+    """Change one fact of the spec at a time: does an independent witness contradict it, or only the spec itself?"""
+    from ptxmma_proof import sweep
+    from ptxmma_proof.mutation import trial
+
+    def run(day: str) -> Result:
+        with sweep.shown() as bar:
+            outcome = trial.run(spec, overlay, count=count, seed=seed, jobs=jobs or -1, progress=sweep.moving(bar, "mutants"))
+        return Result(outcome.words(), outcome.record(day), True)
+
+    _finish(run, record, date)
+
+
+@main.group()
+def corpus() -> None:
+    """PTX that other projects wrote: make it, and compare the checker with the assemblers on it."""
+
+
+@corpus.command()
+@click.option("--cutlass", type=_FOLDER, help="A checkout of CUTLASS; without it none of its files is compiled.")
+@click.option("--googletest", type=_FOLDER, help="A checkout of GoogleTest, which CUTLASS's tests include.")
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Where to; .cache/corpus unless given.")
+def build(cutlass: Path | None, googletest: Path | None, folder: Path | None) -> None:
+    """Make the modules that are not there yet.
+
+    Triton and LLVM are asked where they are installed: pip install triton llvmlite.
     """
-    from ptxmma_proof import peers as others  # NumPy again
-    from ptxmma_proof.peers.probe import CompilerError
+    from ptxmma_proof.corpus import FOLDER, makers
 
-    chosen = _assemblers(ptxas) if ptxas else assemblers.fetched()
-    asked = {each.cuda: Path(each.path) for each in chosen}
-    try:
-        written = explanations(explained)
-        found = others.run(catalog, date, assemblers=asked)
-    except (others.MissingPeerError, CompilerError, OSError, ValueError) as error:
-        raise VerifyError(str(error)) from None
-    lacked = [entry for entry in found.unknown if entry.ours]
-    why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in found.differences]
-
-    def lines() -> Iterator[str]:
-        for entry, reason in zip(found.differences, why, strict=True):
-            yield f"{entry.peer}, {entry.subject}, {entry.operand}: {entry.theirs}; {entry.ours} ({entry.places} of {entry.of} places)"
-            yield f"    explained: {reason}" if reason else "    NOT EXPLAINED"
-        for lack in lacked:
-            yield f"{lack.atom}: the database has no {lack.instruction}"
-        yield (
-            f"{len(found.atoms)} atoms, {found.places} places, {found.passes} comparisons agree, {found.shapes} shapes agree, "
-            f"{found.failures} differ, {why.count('')} of them unexplained"
-        )
-
-    return Result(lines(), reports.text(found), not lacked and all(why))
+    for made in makers.build(folder or FOLDER, cutlass, googletest):
+        click.echo(made)
 
 
-def reference(catalog: Catalog, date: str, directory: Path, ptxas: Sequence[str], jobs: int) -> Result:
-    """Every example in the text of the manual, and everything that the errata say of assemblers.
+@corpus.command()
+@click.option("--folder", type=_FOLDER, help="The corpus; .cache/corpus unless given.")
+@click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Neighbours of a kind for each instruction.")
+@_ptxas
+@_jobs
+@_recording
+def judge(folder: Path | None, most: int, ptxas: tuple[str, ...], jobs: int | None, record: Path | None, date: datetime | None) -> None:
+    """Ask the assemblers and the checker about each instruction of the corpus."""
+    from ptxmma.catalog.instructions import load
+    from ptxmma_proof import corpus as modules
+    from ptxmma_proof import questions, sweep
+    from ptxmma_proof.corpus.judge import judge as judged
 
-    Raises:
-        VerifyError: no example, no assembler, or one that fails.
-    """
-    chosen = _assemblers(ptxas)
-    try:
-        with run.shown() as bar:
-            found = examples.run(catalog, directory, chosen, date, run.moving(bar, "examples"))
-            asked, differing = errata.differences(catalog, chosen, jobs, run.moving(bar, "errata"))
-    except (NoExamplesError, AssemblerError, OSError) as error:
-        raise VerifyError(str(error)) from None
+    def run(day: str) -> Result:
+        catalog, place = Catalog(load(paths.DATABASE)), folder or modules.FOLDER
+        with sweep.shown() as bar:
+            outcome = judged(catalog, place, _assemblers(ptxas), most, questions.ANSWERS, jobs or -1, sweep.moving(bar, "corpus"))
+        return Result(outcome.words(), outcome.record(catalog, place, day), outcome.agrees)
 
-    def lines() -> Iterator[str]:
-        yield from map(str, found.unexplained)
-        yield from map(str, differing)
-        counts = found.counts
-        yield (
-            f"{counts.examples} examples: {counts.literal} accepted as printed, {counts.declared} with declarations supplied, "
-            f"{counts.redeclared} with others than their own, {counts.refused} refused; {len(found.unexplained)} without an erratum"
-        )
-        yield f"errata: {asked} answers, {len(differing)} differ"
-
-    return Result(lines(), examples.text(found), not found.unexplained and not differing)
+    _finish(run, record, date, (ptxas,))
 
 
 def _assemblers(ptxas: Sequence[str]) -> list[Assembler]:
-    try:
-        chosen = [assemblers.identify(path) for path in ptxas] or assemblers.fetched()
-    except assemblers.NoAssemblerError as error:
-        raise VerifyError(str(error)) from None
+    from ptxmma_proof import assemblers
+
+    chosen = [assemblers.identify(path) for path in ptxas] or assemblers.fetched()
     if not chosen:
-        raise VerifyError("no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH")
+        raise RuntimeError("no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH")
     return chosen

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import joblib
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.requirements import version_key
 from ptxmma.check import legality
-from ptxmma.check.sightings import value_of
-from ptxmma.model import Sighting
+from ptxmma.model import Sighting, Version
 from ptxmma.ptx import lines as ptx
+from ptxmma.ptx.operand_values import of_compact
 from ptxmma_proof import bodies
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.legality import Legality
+from ptxmma_proof.line_legality import Legality
 from ptxmma_proof.questions import Progress, quiet
 
 #: The answer of a tool that does what it was asked.
@@ -72,13 +71,13 @@ def answering(seen: Sighting, assemblers: Iterable[Assembler]) -> list[Assembler
     match = _RANGE.fullmatch(seen.tool)
     if match is None:
         return []
-    first, last = version_key(match[1]), version_key(match[2] or match[1])
-    chosen = [one for one in assemblers if first <= version_key(one.cuda) <= last and _asks(seen, one)]
-    return sorted(chosen, key=lambda one: version_key(one.cuda))
+    first, last = Version(match[1]), Version(match[2] or match[1])
+    chosen = [one for one in assemblers if first <= Version(one.cuda) <= last and _asks(seen, one)]
+    return sorted(chosen, key=lambda one: Version(one.cuda))
 
 
 def _asks(seen: Sighting, assembler: Assembler) -> bool:
-    speaks = not seen.ptx or version_key(seen.ptx) <= version_key(assembler.ptx)
+    speaks = not seen.ptx or Version(seen.ptx) <= assembler.ptx
     return speaks and (seen.compiled_for or seen.target) in assembler.targets
 
 
@@ -104,14 +103,14 @@ def misjudged(catalog: Catalog) -> Iterator[Sighting]:
     checked = legality.Legality(catalog)
     ranges = {seen: _RANGE.fullmatch(seen.tool) for erratum in catalog.database.spec.errata for seen in erratum.seen if seen.database}
     last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
-    newest = max(last.values(), key=version_key, default="")
+    newest = max(last.values(), key=Version, default="")
     until = {target.name: target.until or newest for target in catalog.database.spec.targets}
-    for seen in (seen for seen, release in last.items() if version_key(release) >= version_key(until[seen.target])):
+    for seen in (seen for seen, release in last.items() if Version(release) >= until[seen.target]):
         spelling, *operands = seen.asked.split(" ")
         found = checked.find(spelling)
         taken = found is not None and legality.accepted(found[0], seen.target, seen.ptx)
         if found is not None and taken:
-            taken = checked.accepts(found[0], list(map(value_of, operands)), seen.target)
+            taken = checked.accepts(found[0], list(map(of_compact, operands)), seen.target)
         if taken != (seen.answer == ACCEPTED):
             yield seen
 
@@ -126,4 +125,4 @@ def database(lines: Legality, seen: Sighting, version: str) -> str:
     if not seen.asked or seen.asked.endswith(";"):
         return ""
     first = lines.accepted_by(line(seen)).get(seen.target)
-    return "accepts" if first is not None and version_key(first) <= version_key(version) else "refuses"
+    return "accepts" if first is not None and first <= version else "refuses"

@@ -1,4 +1,4 @@
-"""Every example of the reference, asked of the newest assembler and of the library: ``spec/evidence/examples.json``.
+"""Every example of the manual, asked of the newest assembler and of the library: ``spec/evidence/reference.jsonl``.
 
 Each example is assembled up to three times, as the body of an empty kernel, until it is accepted:
 
@@ -14,24 +14,21 @@ its section, its number there and a digest, its matrix instructions by their can
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
-from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.requirements import version_key
-from ptxmma.evidence import facts
+from ptxmma.catalog import witnesses
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
+from ptxmma.catalog.operands import Operand, register
+from ptxmma.catalog.witnesses import Line
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import bodies, matrix, reference
+from ptxmma_proof import bodies, matrix, reference, sweep
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.bodies import Attempt
-from ptxmma_proof.legality import Legality
+from ptxmma_proof.line_legality import Legality
 from ptxmma_proof.questions import Progress, quiet
 from ptxmma_proof.reference import Example, Statement
 
@@ -40,33 +37,16 @@ _UNTYPED = "b32"
 _HEXADECIMAL = re.compile(r"(?<![\w$%])0[xX][0-9a-fA-F]+")
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Record(_Entry, frozen=True, kw_only=True):
+class Record(NamedTuple):
     """One example and what came of it."""
 
     section: str
     ordinal: int  # among the examples of the section, from 1
-    lines: int
     sha256: str  # the first 16 digits, over its lines without indentation
-    instructions: tuple[str, ...]  # the matrix instructions in it, canonically spelt where the library knows them
     cuda: str
-    target: str
-    literal: Attempt
-    declared: Attempt | None  # None: not needed
-    redeclared: Attempt | None
-    supplied: dict[str, int]  # how many registers of each type were declared; "immediate": how many names became one
-    left_out: bool  # dots
-    library: tuple[str, ...]  # instructions that the library refuses or does not know on that target, as they are spelt
+    attempts: tuple[Attempt, ...]  # as printed; with the declarations that it lacks; with others than its own
     agrees: bool  # the library and the assembler, on the last attempt
     errata: tuple[str, ...]  # those that explain why it is not accepted as it stands, or with more declarations
-
-    @property
-    def attempts(self) -> list[Attempt]:
-        """Those that were made."""
-        return [attempt for attempt in (self.literal, self.declared, self.redeclared) if attempt is not None]
 
     @property
     def fails(self) -> bool:
@@ -79,53 +59,45 @@ class Record(_Entry, frozen=True, kw_only=True):
         return f"{self.section}, example {self.ordinal} ({self.sha256}): {what}" + ("" if self.agrees else ", the library differs")
 
 
-class Program(_Entry, frozen=True, kw_only=True):
-    """An assembler."""
+class Outcome(NamedTuple):
+    """What became of all examples."""
 
-    cuda: str
-    build: str
-    ptx: str
-    sha256: str
-
-
-class Counts(_Entry, frozen=True, kw_only=True):
-    """How many examples ended how."""
-
-    examples: int
-    literal: int  # accepted as printed
-    declared: int  # accepted with the declarations that they lack
-    redeclared: int  # accepted with other declarations than their own
-    refused: int
-    disagreements: int  # between the library and the assembler
-
-
-class Report(_Entry, frozen=True, kw_only=True):
-    """What a run over a reference found."""
-
-    kind: Literal["evidence_examples"] = "evidence_examples"
-    date: str  # as the runner gives it
-    spec: str  # version of our spec
-    document: str  # the manual that section numbers refer to
-    facts: str  # digest of what the library says of the instructions
-    assemblers: tuple[Program, ...]
-    counts: Counts
-    examples: tuple[Record, ...]
+    records: list[Record]
 
     @property
     def unexplained(self) -> list[Record]:
         """The examples that fail without an erratum, or on which the library and the assembler differ."""
-        return [record for record in self.examples if not record.agrees or (record.fails and not record.errata)]
+        return [record for record in self.records if not record.agrees or (record.fails and not record.errata)]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many examples ended how."""
+        first = Counter(next((number for number, attempt in enumerate(record.attempts) if attempt.accepted), 3) for record in self.records)
+        ends = dict(zip(("literal", "declared", "redeclared", "refused"), map(first.__getitem__, range(4)), strict=True))
+        return {"examples": len(self.records)} | ends | {"disagreements": sum(not record.agrees for record in self.records)}
+
+    def __str__(self) -> str:
+        totals = self.totals
+        return (
+            f"{totals['examples']} examples: {totals['literal']} accepted as printed, {totals['declared']} with declarations supplied, "
+            f"{totals['redeclared']} with others than their own, {totals['refused']} refused; {len(self.unexplained)} without an erratum"
+        )
+
+    def record(self, catalog: Catalog, assemblers: Iterable[Assembler], date: str) -> list[Line]:
+        """The run as lines of ``spec/evidence/reference.jsonl``."""
+        asked = {record.cuda for record in self.records}
+        tools = tuple(sweep.tool(each, date) for each in assemblers if each.cuda in asked)
+        return [witnesses.Run(date=date, spec=catalog.database.spec.version, tools=tools, totals=self.totals)]
 
 
-def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], date: str, progress: Progress = quiet) -> Report:
+def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], progress: Progress = quiet) -> Outcome:
     """Assemble every example of a reference.
 
     Args:
         catalog: ours.
         directory: the reference, as :func:`ptxmma_proof.reference.find` reads it.
         assemblers: of which the newest that knows a target is asked.
-        date: of the run, as it shall stand in the report.
-        progress: told after every example.
+        progress: called after every example.
 
     Raises:
         NoExamplesError: the directory has no example of a matrix instruction.
@@ -133,36 +105,17 @@ def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], date
         OSError: a file cannot be read.
     """
     examples = reference.find(directory, opcodes(catalog))
-    newest = matrix.newest(catalog, assemblers)
-    asker = _Asker(catalog, newest)
+    asker = _Asker(catalog, matrix.newest(catalog, assemblers))
     records = []
     for example in examples:
         records.append(asker.record(example))
         progress(len(records), len(examples))
-    asked = sorted({record.cuda for record in records}, key=version_key)
-    programs = {found.cuda: found for found in newest.values()}
-    return Report(
-        date=date,
-        spec=catalog.database.spec.version,
-        document=catalog.database.spec.document,
-        facts=facts.printed(catalog, (spelling for record in records for spelling in record.instructions)),
-        assemblers=tuple(Program(cuda=cuda, build=it.build, ptx=it.ptx, sha256=it.sha256) for cuda in asked for it in [programs[cuda]]),
-        counts=_count(records),
-        examples=tuple(records),
-    )
+    return Outcome(records)
 
 
 def opcodes(catalog: Catalog) -> list[str]:
     """What the spellings of a catalog's instructions begin with."""
     return sorted({entry.opcode or entry.name.split(".")[0] for entry in catalog.database.spec.instructions})
-
-
-def _count(records: Sequence[Record]) -> Counts:
-    first = Counter(next((number for number, attempt in enumerate(record.attempts) if attempt.accepted), 3) for record in records)
-    disagreements = sum(not record.agrees for record in records)
-    return Counts(
-        examples=len(records), literal=first[0], declared=first[1], redeclared=first[2], refused=first[3], disagreements=disagreements
-    )
 
 
 # --- one example ------------------------------------------------------------------------------------------------------------
@@ -206,40 +159,16 @@ class _Asker:
             lambda: (missing.declarations(), missing.put_in(example.whole).splitlines()),
             lambda: (needed.declarations(), [needed.put_in(str(statement)) for statement in example.statements]),
         ]
-        attempts: list[Attempt | None] = [None, None, None]
-        for number, text in enumerate(texts):
-            made = attempts[number] = bodies.assemble(assembler, target, *text())
-            if made.accepted:
+        attempts: list[Attempt] = []
+        for text in texts:
+            attempts.append(bodies.assemble(assembler, target, *text()))
+            if attempts[-1].accepted:
                 break
-        literal, declared, redeclared = attempts
-        assert literal is not None
-        supply = needed if redeclared else missing if declared else _Supply({}, {})
-        types = needed.registers | ({} if redeclared else example.declared)
+        types = needed.registers | ({} if len(attempts) == len(texts) else example.declared)
         refused = [statement.spelling for statement in own if not self._takes(statement, types, needed, target)]
-        accepted = any(attempt.accepted for attempt in attempts if attempt)
-        return Record(
-            section=example.section,
-            ordinal=example.ordinal,
-            lines=example.lines,
-            sha256=example.sha256,
-            instructions=tuple(sorted({self._canonical(statement.spelling) for statement in own})),
-            cuda=assembler.cuda,
-            target=target,
-            literal=literal,
-            declared=declared,
-            redeclared=redeclared,
-            supplied=dict(sorted(Counter([*supply.registers.values(), *("immediate" for _ in supply.immediates)]).items())),
-            left_out=example.shortened and declared is not None,
-            library=tuple(refused),
-            agrees=accepted == (not refused),
-            errata=tuple(
-                erratum.id for erratum in self._catalog.database.spec.errata if any(one.example == example.sha256 for one in erratum.seen)
-            ),
-        )
-
-    def _canonical(self, spelling: str) -> str:
-        found = _find(self._catalog, spelling)
-        return found.canonical if found else spelling
+        named = [erratum.id for erratum in self._catalog.database.spec.errata if any(one.example == example.sha256 for one in erratum.seen)]
+        agrees = attempts[-1].accepted == (not refused)
+        return Record(example.section, example.ordinal, example.sha256, assembler.cuda, tuple(attempts), agrees, tuple(named))
 
     def _target(self, statements: Iterable[Statement]) -> str:
         """The first target that takes all instructions that the library knows, or the last one of all."""
@@ -275,11 +204,10 @@ class _Asker:
         found = _find(self._catalog, statement.spelling)
         for form in ptx.operand_lists(found) if found else ():
             wanted = ptx.items(form.syntax)
-            lists = [name.startswith("{") or form.operand(name).elements > 0 for name in wanted]
-            if lists == [text.startswith("{") for text in statement.operands]:
+            if [_opening(form, name) for name in wanted] == [text[0] if text[0] in "{[" else "" for text in statement.operands]:
                 for name, text in zip(wanted, statement.operands, strict=True):
-                    held = ptx.items(text.strip("{}"))
-                    operands = ptx.items(name.strip("{}")) if name.startswith("{") else [name] * len(held)
+                    held = ptx.items(text.strip("{}[]"))
+                    operands = [name] * len(held) if ptx.named(name) == [name] else ptx.named(name)
                     pairs = zip(held, operands, strict=False)
                     yield from ((each, form.operand(one)) for each, one in pairs if reference.NAME.fullmatch(each))
                 return
@@ -289,12 +217,12 @@ class _Asker:
         numbers = {name: number for number, name in enumerate(types)}
 
         def typed(match: re.Match[str]) -> str:
-            return ptx.register(types[match[0]], numbers[match[0]]) if match[0] in types else match[0]
+            return register(types[match[0]], numbers[match[0]]) if match[0] in types else match[0]
 
         operands = [_HEXADECIMAL.sub(lambda match: str(int(match[0], 16)), supply.put_in(text)) for text in statement.operands]
         line = ptx.line(statement.spelling, [reference.NAME.sub(typed, text) for text in operands])
         first = self._legality.accepted_by(line).get(target)
-        return first is not None and version_key(first) <= version_key(self._newest[target].ptx)
+        return first is not None and first <= self._newest[target].ptx
 
 
 def _find(catalog: Catalog, spelling: str) -> Instruction | None:
@@ -304,37 +232,8 @@ def _find(catalog: Catalog, spelling: str) -> Instruction | None:
         return None
 
 
-# --- the report as a file ---------------------------------------------------------------------------------------------------
-
-
-def load(path: Path) -> Report:
-    """Read a report.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is no report of this version of ptxmma; the message names the path.
-    """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
-    except msgspec.DecodeError as error:
-        raise ValueError(f"{path}: no report of this version of ptxmma: {error}") from None
-
-
-def text(report: Report) -> str:
-    """A report as JSON, with one example on each line."""
-    parts = []
-    for name, value in msgspec.to_builtins(report).items():
-        rows = isinstance(value, list) and value
-        shown = "[\n" + ",\n".join(f"    {_json(row)}" for row in value) + "\n  ]" if rows else _json(value)
-        parts.append(f"  {_json(name)}: {shown}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of a report."""
-    title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "evidence_examples.schema.json"}
-    return title | {"title": "What an assembler and the library say of the examples of the reference"} | msgspec.json.schema(Report)
+def _opening(form: OperandForm, name: str) -> str:
+    """What an operand begins with: ``"{"`` a list, ``"["`` an address, ``""`` a register or a constant."""
+    if ptx.named(name) != [name]:
+        return name[0]
+    return "{" if form.operand(name).listed else ""

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.requirements import version_key
-from ptxmma.evidence.claims import first_by, first_module, known_to
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import questions
 from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.claims import first_by, first_module, known_to
 from ptxmma_proof.questions import Lines, Progress, Question, quiet
 
 
@@ -73,8 +73,8 @@ def banks(catalog: Catalog) -> list[str]:
 def versions_of(catalog: Catalog, assembler: Assembler) -> list[str]:
     """The versions to ask an assembler: those of the spec up to its newest, and that one."""
     known = [entry.version for entry in catalog.database.spec.isa_versions]
-    spoken = {version for version in known if version_key(version) <= version_key(assembler.ptx)} | {assembler.ptx}
-    return sorted(spoken, key=version_key)
+    spoken = {version for version in known if Version(version) <= assembler.ptx} | {assembler.ptx}
+    return sorted(spoken, key=Version)
 
 
 def targets_of(catalog: Catalog, assembler: Assembler) -> list[str]:
@@ -84,7 +84,7 @@ def targets_of(catalog: Catalog, assembler: Assembler) -> list[str]:
 
 def newest(catalog: Catalog, assemblers: Iterable[Assembler]) -> dict[str, Assembler]:
     """The newest of the assemblers that knows a target, for each target."""
-    by_age = sorted(assemblers, key=lambda assembler: version_key(assembler.cuda))
+    by_age = sorted(assemblers, key=lambda assembler: Version(assembler.cuda))
     return {target: assembler for assembler in by_age for target in targets_of(catalog, assembler)}
 
 
@@ -118,7 +118,7 @@ def sweep(
 def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[str, Mapping[int, str]]) -> Column:
     count = range(len(subject.lines.texts))
     accepted = tuple(tuple(version for version, refused in said.items() if line not in refused) for line in count)
-    last = said[max(said, key=version_key)] if said else {}
+    last = said[max(said, key=Version)] if said else {}
     return Column(assembler, target, accepted, tuple(last.get(line, "") for line in count), tuple(said))
 
 
@@ -137,7 +137,7 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
     groups: dict[tuple[str, str], list[int]] = {}
     for line, accepted in enumerate(column.accepted):
         floor = first[line].get(column.target)
-        expected = tuple(version for version in versions if floor is not None and version_key(version) >= version_key(floor))
+        expected = tuple(version for version in versions if floor is not None and Version(version) >= floor)
         if accepted != expected:
             groups.setdefault((verdict(accepted, versions), verdict(expected, versions)), []).append(line)
     for (assembler, database), lines in groups.items():
@@ -155,8 +155,8 @@ def _differing_targets(catalog: Catalog, assembler: Assembler, told: Iterable[Co
             says, database = ("unknown", "known") if target.name in expected else ("known", "unknown")
             yield Difference(assembler.cuda, target.name, says, database)
         elif target.name in sound:
-            first = version_key(first_module(target, assembler.cuda))
-            claimed = [version for version in versions if version_key(version) >= first]
+            first = Version(first_module(target, assembler.cuda))
+            claimed = [version for version in versions if Version(version) >= first]
             if sound[target.name] != tuple(claimed):
                 yield Difference(assembler.cuda, target.name, verdict(sound[target.name], versions), verdict(claimed, versions))
 

@@ -1,6 +1,6 @@
 """The database against the assemblers that are here: the one on PATH, and those that ``make assemblers`` fetched.
 
-``python -m ptxmma_proof --assembler`` asks all of them everything; here the oldest and the newest are asked, the newest on some targets.
+``python -m ptxmma_proof assembler`` asks all of them everything; here the oldest and the newest are asked, the newest on some targets.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.requirements import version_key
-from ptxmma.evidence import assembler as evidence
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import assemblers, errata, matrix, negative, questions
-from ptxmma_proof.answers import Answers
+from ptxmma_proof import assemblers, errata, matrix, neighbours, questions
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.legality import Legality
-from ptxmma_proof.negative import Explanations, Neighbours
+from ptxmma_proof.line_legality import Legality
+from ptxmma_proof.neighbours import Explanations, Neighbours
 from ptxmma_proof.questions import Lines
 
 pytestmark = pytest.mark.ptxas
@@ -53,14 +50,8 @@ def newest() -> Assembler:
 
 
 @pytest.fixture(scope="module")
-def answers(catalog: Catalog) -> Answers:
-    """The stored ones."""
-    return Answers(evidence.load(), catalog)
-
-
-@pytest.fixture(scope="module")
-def space(answers: Answers) -> dict[str, Neighbours]:
-    return answers.asked
+def space(catalog: Catalog) -> dict[str, Neighbours]:
+    return neighbours.neighbours(catalog)
 
 
 @pytest.fixture(scope="module")
@@ -96,22 +87,10 @@ def test_the_newest_pinned_assembler_agrees_on_neighbours(
 ) -> None:
     some = {family: dict(itertools.islice(found.items(), 0, None, _EVERY)) for family, found in space.items()}
     assert sum(map(len, some.values())) > 5_000
-    batches = negative.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
+    batches = neighbours.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
     assert {batch.target for batch in batches} == set(_TARGETS)
-    unexplained = [str(each) for each in negative.disagreements(catalog, batches, explained) if not each.erratum]
+    unexplained = [str(each) for each in neighbours.disagreements(catalog, batches, explained) if not each.erratum]
     assert not unexplained, "\n".join(unexplained)
-
-
-def test_the_stored_answers_are_those_of_the_newest_pinned_assembler(
-    catalog: Catalog, newest: Assembler, answers: Answers, space: dict[str, Neighbours], tmp_path: Path
-) -> None:
-    """One in a thousand, asked again."""
-    some = {family: dict(itertools.islice(found.items(), 3, None, 1000)) for family, found in space.items()}
-    for batch in negative.sweep(catalog, some, [newest], list(newest.targets), tmp_path, 2):
-        refused = questions.by_line(batch.refusals)
-        for number, line in enumerate(batch.lines.texts):
-            said = "refused" if number in refused else "accepted"
-            assert answers.answer(line, batch.target, newest.ptx, newest.cuda) == said, f"{batch.target}: {line}"
 
 
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
@@ -158,7 +137,7 @@ class Grammar:
     """Lines from the grammar of the reference: the syntax of an instruction, whatever the spec knows in its places, any operands."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._vocabulary = negative.Vocabulary(catalog)
+        self._vocabulary = neighbours.Vocabulary(catalog)
         self._of = {entry.name: catalog.of(entry.name) for entry in catalog.database.spec.instructions}
 
     def draw(self, random: Random) -> Candidate:
@@ -171,7 +150,7 @@ class Grammar:
         return Candidate(instruction, form, tuple(edits.values()))
 
     def _edit(self, random: Random, instruction: Instruction, form: OperandForm) -> Edit:
-        parts, names = negative.tokens(instruction), ptx.items(form.syntax)
+        parts, names = neighbours.tokens(instruction), ptx.items(form.syntax)
         place = random.randrange(1, len(parts) + 1 + len(names))
         if place == len(parts):
             token = random.choice(self._vocabulary.joining)
@@ -188,7 +167,7 @@ class Grammar:
             return random.choice([Edit(place, "", f"without {name}"), Edit(place, f"{text}, {text}", f"{name} twice")])
         inner = ptx.items(name.strip("{}"))
         chosen = random.randrange(len(inner))
-        other, change = random.choice(list(negative.operand_others(form.operand(inner[chosen]), self._vocabulary)))
+        other, change = random.choice(list(neighbours.operand_others(form.operand(inner[chosen]), self._vocabulary)))
         texts = [ptx.operand(form.operand(part)) for part in inner]
         texts[chosen] = other
         return Edit(place, "{" + ", ".join(texts) + "}" if name.startswith("{") else other, change)
@@ -203,7 +182,7 @@ class Candidate(NamedTuple):
 
     @property
     def line(self) -> str:
-        tokens = [token for _, token in negative.tokens(self.instruction)]
+        tokens = [token for _, token in neighbours.tokens(self.instruction)]
         texts = [*tokens, "", *(ptx.item(self.form, name) for name in ptx.items(self.form.syntax))]
         for edit in self.edits:
             texts[edit.place] = edit.text
@@ -223,7 +202,7 @@ def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: C
         found = []
         for number, line in enumerate(batch.texts):
             first = legality.accepted_by(line).get(target)
-            legal = first is not None and version_key(first) <= version_key(newest.ptx)
+            legal = first is not None and first <= newest.ptx
             counts[legal] += 1
             if legal == (number in refused):
                 found.append((by_line[line], refused.get(number, errata.ACCEPTED)))

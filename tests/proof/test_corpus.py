@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
-import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 import pytest
 from click.testing import CliRunner
 
-from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence import corpus as evidence
-from ptxmma.evidence import facts, reports
-from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.corpus import cutlass, extraction, lit, llvm, makers, mutants
-from ptxmma_proof.corpus.__main__ import main
+from ptxmma_proof.commands import main
+from ptxmma_proof.corpus import cutlass, extraction, llvm, makers
 from ptxmma_proof.corpus.judge import Outcome, UnjudgedError, judge
-from ptxmma_proof.corpus.mutants import Vocabulary
+from ptxmma_proof.neighbours import Neighbourhood
 
 _STEMS = ("mma", "wgmma")
 #: As compilers write it: comments, scopes, an instruction over several lines, names without a percent sign.
@@ -79,7 +74,6 @@ _READ = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f32_0, %f32_1, %f32_2, %f32_3}, %b64_0, %b64_1, %pred_0, 1, -1, 0, 1;",
     "wgmma.fence.sync.aligned;",
 )
-_VOCABULARY = Vocabulary(("bf16", "f32", "row", "sync", "unheard_of"), ("b16", "b32", "f32"))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------------------
@@ -117,34 +111,17 @@ def test_text_that_is_no_module_is_refused() -> None:
 # --- mutants ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_each_mutant_differs_by_one_change() -> None:
-    found = mutants.mutants(_READ[1], _VOCABULARY, most=1 << 20)
-    assert len({mutant.line for mutant in found}) == len(found)
-    kinds: dict[str, list[str]] = {}
-    for mutant in found:
-        assert mutant.line != _READ[1]
-        kinds.setdefault(mutant.kind, []).append(mutant.line)
-    spelling, operands = ptx.split(_READ[1])
-    assert ptx.line(spelling.replace(".sync", ""), operands) in kinds["modifier dropped"]
-    assert ptx.line(spelling.replace("f32.f16", "bf16.f16"), operands) in kinds["modifier replaced"]
-    assert ptx.line(spelling.replace(".sync", ".sync.sync"), operands) in kinds["modifier twice"]
-    assert ptx.line(f"{spelling}.unheard_of", operands) in kinds["modifier added"]
-    assert ptx.line(spelling.replace("sync.aligned", "aligned.sync"), operands) in kinds["modifiers swapped"]
-    assert ptx.line(spelling.replace("m64n8k16", "m64n16k16"), operands) in kinds["size changed"]
-    assert ptx.line(spelling, operands[:-1]) in kinds["operand dropped"]
-    assert ptx.line(spelling, [*operands, "0"]) in kinds["operand added"]
-    assert ptx.line(spelling, [operands[0].replace(", %f32_3", ""), *operands[1:]]) in kinds["list shorter"]
-    assert ptx.line(spelling, [operands[0].replace("f32_", "b16_"), *operands[1:]]) in kinds["registers of another type"]
-    assert ptx.line(spelling, [*operands[:4], "2", *operands[5:]]) in kinds["immediate changed"]
-    assert ptx.line(spelling, [*operands[:3], "1", *operands[4:]]) in kinds["immediate for a register"]
-
-
-def test_a_sample_of_mutants_is_the_same_each_time_and_has_every_kind() -> None:
-    every, some = (mutants.mutants(_READ[0], _VOCABULARY, most) for most in (1 << 20, 2))
-    assert mutants.mutants(_READ[0], _VOCABULARY, 2) == some
-    assert set(some) <= set(every)
-    counts = {kind: sum(mutant.kind == kind for mutant in some) for kind in {mutant.kind for mutant in every}}
+def test_a_sample_of_neighbours_is_the_same_each_time_and_has_every_kind(catalog: Catalog) -> None:
+    spelling = _READ[1].partition(" ")[0]
+    every, some = (Neighbourhood(catalog).sample(spelling, most) for most in (1 << 20, 2))
+    assert Neighbourhood(catalog).sample(spelling, 2) == some
+    assert some.items() <= every.items()
+    assert set(every) == set(Neighbourhood(catalog).of(spelling))
+    counts = Counter(some.values())
+    assert set(counts) == set(every.values())
     assert set(counts.values()) <= {1, 2}
+    assert len(counts) > 5
+    assert Neighbourhood(catalog).of("mma.nothing") == {}
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------------------
@@ -175,15 +152,12 @@ def _judged(catalog: Catalog, newest: Assembler, folder: Path) -> Outcome:
 @pytest.mark.ptxas
 def test_a_corpus_is_judged(catalog: Catalog, newest: Assembler, folder: Path) -> None:
     found = _judged(catalog, newest, folder)
-    (source,) = found.sources
-    assert (source.name, source.target, source.files, source.instructions, source.distinct) == ("compiler", "sm_90a", 1, 3, 3)
-    assert (source.refused, found.counted, found.false_alarms) == (0, 3, 0)
-    assert source.mutants >= 50
-    assert source.in_place == 3
-    assert found.mutants > source.mutants
-    changes = {change.kind: change for change in found.changes}
-    assert 0 < changes["modifier dropped"].refused <= changes["modifier dropped"].mutants
-    assert found.disagreements == ()
+    assert (len(found.modules), found.instructions, found.distinct) == (1, 3, 3)
+    assert (found.refused, found.counted, found.false_alarms) == (0, 3, 0)
+    assert found.mutants >= 20
+    assert found.in_place == 3
+    assert found.disagreements == []
+    assert found.agrees
 
 
 @pytest.mark.ptxas
@@ -196,9 +170,9 @@ def test_a_checker_that_says_nothing_is_found_out(
     found = _judged(catalog, newest, folder)
     assert found.counted == 0
     assert found.false_alarms == 0
-    refused = sum(change.refused for change in found.changes)
-    assert len(found.disagreements) == refused
-    assert {each.answer for each in found.disagreements} == {"refused"}
+    assert found.disagreements
+    assert all(each.refused for each in found.disagreements)
+    assert not found.agrees
 
 
 @pytest.mark.ptxas
@@ -215,15 +189,15 @@ def test_a_checker_that_calls_sound_instructions_errors_is_found_out(
     monkeypatch.setattr(Checker, "check", wrong)
     found = _judged(catalog, newest, folder)
     assert found.false_alarms == 3
-    assert {each.answer for each in found.disagreements} == {"accepted"}
+    assert all(each.refused is None for each in found.disagreements)
 
 
 def test_an_empty_corpus_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(UnjudgedError, match="make them with `python -m"):
         judge(catalog, tmp_path, [], 1, tmp_path / "answers")
-    done = CliRunner().invoke(main, ["judge", "--folder", str(tmp_path)])
+    done = CliRunner().invoke(main, ["corpus", "judge", "--folder", str(tmp_path)])
     assert done.exit_code == 1
-    assert "there is no module with a matrix instruction" in done.output
+    assert "there is no module with a matrix instruction" in done.output or "no assemblers are here" in done.output
 
 
 def test_a_module_that_nobody_can_judge_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
@@ -270,7 +244,7 @@ def test_files_of_cutlass_are_compiled_for_their_targets(checkout: Path, tmp_pat
     assert f"-arch=compute_{made[0].parent.name.removeprefix('sm_')}" in command
     assert f"-I{tmp_path / 'googletest' / 'googletest' / 'include'}" in command
     assert any("no such thing" in line for line in lines)
-    assert [tool.version for tool in cutlass.tools(checkout)] == ["4.2.0", "13.0.88"]
+    assert cutlass.versions(checkout) == {"CUTLASS": "4.2.0", "nvcc": "13.0.88"}
 
 
 def test_what_is_there_is_not_made_again(checkout: Path, tmp_path: Path) -> None:
@@ -289,8 +263,9 @@ def test_without_googletest_only_examples_are_compiled(checkout: Path, tmp_path:
 
 def test_the_makers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
     monkeypatch.setattr(makers, "find_spec", lambda _: None)
-    assert list(makers.build(tmp_path / "out", checkout, None, None))
-    assert [(tool.name, tool.version) for tool in makers.recorded(tmp_path / "out")] == [("CUTLASS", "4.2.0"), ("nvcc", "13.0.88")]
+    assert list(makers.build(tmp_path / "out", checkout, None))
+    found = makers.recorded(tmp_path / "out", "2026-01-02")
+    assert [(tool.name, tool.version) for tool in found] == [("CUTLASS", "4.2.0"), ("nvcc", "13.0.88")]
 
 
 def test_llvm_writes_every_matrix_intrinsic(tmp_path: Path) -> None:
@@ -300,152 +275,9 @@ def test_llvm_writes_every_matrix_intrinsic(tmp_path: Path) -> None:
     assert len(extraction.module(text, _STEMS).instructions) >= 12
 
 
-_DRIVER = """\
-# RUN: %python %s --ptx=80 > %t-ptx80.ll
-# RUN: FileCheck %t-ptx80.ll < %t-ptx80.ll \\
-# RUN:           --check-prefixes=INTRINSICS
-# RUN: llc < %t-ptx80.ll -mtriple=nvptx64 -mcpu=sm_90a -mattr=+ptx80 \\
-# RUN:           | FileCheck %t-ptx80.ll
-# RUN: %if ptxas-sm_90a && ptxas-isa-8.0 %{ \\
-# RUN: llc < %t-ptx80.ll -mtriple=nvptx64 -mcpu=sm_90a -mattr=+ptx80 \\
-# RUN:           | %ptxas-verify -arch=sm_90a                         \\
-# RUN: %}
-import sys
-open("list", "w").close()
-print("declare void @llvm.nvvm.wgmma.fence.sync.aligned()")
-print("define void @f() { call void @llvm.nvvm.wgmma.fence.sync.aligned() ret void } ;", *sys.argv[1:])
-"""
-_IR = """\
-; RUN: llc < %s -march=nvptx64 -mcpu=sm_90a -mattr=+ptx80| FileCheck %s
-; RUN: llc < %s -mcpu=sm_990 -mattr=+ptx80 | FileCheck %s
-; RUN: llc -mcpu=sm_20 -o - %s | FileCheck %s
-; RUN: not llc < %s -mcpu=sm_20 2>&1 | FileCheck %s
-; RUN: sed s/a/b/ %s > %t.ll
-; RUN: llc < %t.ll -mcpu=sm_90a -mattr=+ptx80
-declare void @llvm.nvvm.wgmma.fence.sync.aligned()
-define void @f() {
-  call void @llvm.nvvm.wgmma.fence.sync.aligned()
-  ret void
-}
-"""
-
-
-@pytest.fixture
-def tests_of_llvm(tmp_path: Path) -> Path:
-    """A made-up checkout of LLVM: a generator, a module, and a module without a matrix instruction."""
-    folder = tmp_path / "llvm" / lit.TESTS
-    folder.mkdir(parents=True)
-    for name, text in (("driver.py", _DRIVER), ("module.ll", _IR), ("other.ll", _IR.replace("wgmma.fence", "fence.proxy.alias"))):
-        (folder / name).write_text(text, encoding="utf-8")
-    numbers = tmp_path / "llvm" / "cmake" / "Modules" / "LLVMVersion.cmake"
-    numbers.parent.mkdir(parents=True)
-    numbers.write_text("".join(f"  set(LLVM_VERSION_{part} {number})\n" for part, number in (("MAJOR", 22), ("MINOR", 1), ("PATCH", 8))))
-    return tmp_path / "llvm"
-
-
-def test_the_run_lines_of_a_test_say_how_it_is_lowered() -> None:
-    (generated,) = lit.lowerings(_DRIVER)
-    assert (generated.arguments, generated.known, generated.chip, generated.version) == (("--ptx=80",), True, "sm_90a", "80")
-    found = list(lit.lowerings(_IR))
-    assert [each.arguments for each in found] == [None] * 4
-    assert [(each.known, each.chip, each.version) for each in found] == [
-        (True, "sm_90a", "80"),
-        (True, "sm_990", "80"),
-        (True, "sm_20", ""),
-        (False, "sm_90a", "80"),
-    ]
-
-
-def test_tests_of_llvm_become_modules_and_none_is_lost_unnamed(
-    tests_of_llvm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def emit(text: str, chip: str, version: str) -> str:
-        """Stands for LLVM that knows one target only."""
-        target, number = (chip, ".".join(version)) if chip == "sm_90a" else ("sm_75", "6.3")
-        body = "wgmma.fence.sync.aligned;" if "wgmma" in text else ""
-        return f"// {text.splitlines()[-1]}\n.version {number}\n.target {target}\n.func f() {{ {body} ret; }}"
-
-    monkeypatch.setattr(llvm, "emit", emit)
-    monkeypatch.setattr(llvm, "survives", lambda text, chip, version: chip != "sm_20")  # noqa: ARG005 - named as they are called
-    monkeypatch.setattr(llvm, "version", lambda: "22.1.0")
-    out = tmp_path / "out"
-    lines = list(lit.build(out, tests_of_llvm, _STEMS))
-    assert lines == [
-        str(out / "driver_0.ptx"),
-        str(out / "module_0.ptx"),
-        "module.ll: LLVM 22.1.0 does not know the target or the version of llc < %s -mcpu=sm_990 -mattr=+ptx80 | FileCheck %s",
-        "module.ll: LLVM 22.1.0 does not lower llc -mcpu=sm_20 -o - %s | FileCheck %s",
-        "module.ll: neither the test nor Python makes the IR of llc < %t.ll -mcpu=sm_90a -mattr=+ptx80",
-    ]
-    assert "; --ptx=80" in (out / "driver_0.ptx").read_text(encoding="utf-8")  # the arguments came through
-    (out / "module_0.ptx").write_text("as it was", encoding="utf-8")
-    assert list(lit.build(out, tests_of_llvm, _STEMS)) == lines
-    assert (out / "module_0.ptx").read_text(encoding="utf-8") == "as it was"
-    assert lit.version(tests_of_llvm) == "22.1.8"
-    assert not Path("list").exists()  # the generator wrote it
-
-
-def test_llvm_lowers_its_tests(tests_of_llvm: Path, tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite")
-    made = [Path(line) for line in lit.build(tmp_path / "out", tests_of_llvm, _STEMS) if line.endswith(".ptx")]
-    assert [path.name for path in made] == ["driver_0.ptx", "module_0.ptx"]
-    modules = [extraction.module(path.read_text(encoding="utf-8"), _STEMS) for path in made]
-    assert {(module.target, module.version, len(module.instructions)) for module in modules} == {("sm_90a", "8.0", 1)}
-
-
 def test_triton_writes_a_product(tmp_path: Path) -> None:
     pytest.importorskip("triton")
-    from ptxmma_proof.corpus import kernels
+    from ptxmma_proof.corpus import triton_kernels
 
-    text = next(iter(kernels.build(tmp_path))).read_text(encoding="utf-8")
+    text = next(iter(triton_kernels.build(tmp_path))).read_text(encoding="utf-8")
     assert extraction.module(text, _STEMS).instructions
-
-
-# --- the last run -----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def recorded() -> evidence.Corpus:
-    """What the last run found."""
-    return evidence.load()
-
-
-def test_the_schema_of_the_report_is_its_structure() -> None:
-    schema = json.loads((paths.SCHEMAS / "evidence_corpus.schema.json").read_text(encoding="utf-8"))
-    assert schema == evidence.schema()
-
-
-def test_the_report_is_written_as_it_was_read(recorded: evidence.Corpus) -> None:
-    assert reports.text(recorded) == evidence.PATH.read_text(encoding="utf-8")
-
-
-def test_the_report_is_of_this_database(recorded: evidence.Corpus, catalog: Catalog) -> None:
-    assert facts.stale(recorded.facts, catalog) == []
-
-
-def test_no_false_alarm(recorded: evidence.Corpus) -> None:
-    assert recorded.instructions >= 50_000
-    assert recorded.counted == recorded.instructions == sum(source.instructions for source in recorded.sources)
-    assert recorded.mutants >= 50_000
-    assert recorded.false_alarms == 0
-    assert {source.name for source in recorded.sources} == {"cutlass", "triton", "llvm", "llvm-tests"}
-
-
-def test_no_disagreement(recorded: evidence.Corpus) -> None:
-    assert recorded.disagreements == ()
-
-
-def test_the_page_has_the_counts(recorded: evidence.Corpus, root: Path) -> None:
-    page = " ".join((root / "docs" / "corpus.rst").read_text(encoding="utf-8").split())
-    for each in recorded.sources:
-        counts = (each.files, each.instructions, each.distinct, each.refused, each.mutants, each.in_place)
-        assert f"* - {each.name} - ``{each.target}`` - " + " - ".join(f"{count:,}" for count in counts) in page
-    assert f"{recorded.instructions:,} instructions" in page
-    assert f"{recorded.mutants:,} mutants" in page
-    assert f"Of the mutants, {len(recorded.disagreements)} are judged otherwise" in page
-
-
-def test_the_command_describes_itself() -> None:
-    done = subprocess.run([sys.executable, "-m", "ptxmma_proof.corpus", "--help"], capture_output=True, text=True, check=True)
-    assert "build" in done.stdout
-    assert "judge" in done.stdout

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from ptxmma import paths
+from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.requirements import version_key
-from ptxmma.evidence import facts
-from ptxmma.generator.emit.database import rows
-from ptxmma.generator.emit.docs import family
-from ptxmma.model import Sighting
+from ptxmma.generator.emit.docs import errata_page
+from ptxmma.model import Sighting, Version
 from ptxmma_proof import assemblers, errata, examples, reference
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.examples import Record
-from ptxmma_proof.legality import Legality
-
-_EVIDENCE = paths.SPEC / "evidence" / "examples.json"
+from ptxmma_proof.line_legality import Legality
 
 #: Sections in our own words: code between fences, indented, and below a label.
 _MARKDOWN = """
@@ -108,11 +101,6 @@ def pinned() -> list[Assembler]:
     return found
 
 
-@pytest.fixture(scope="module")
-def evidence() -> examples.Report:
-    return examples.load(_EVIDENCE)
-
-
 # --- finding ----------------------------------------------------------------------------------------------------------------
 
 
@@ -165,35 +153,28 @@ def test_a_directory_without_examples_is_named(tmp_path: Path) -> None:
 @pytest.mark.ptxas
 def test_examples_are_completed_and_assembled(book: Path, catalog: Catalog, pinned: list[Assembler]) -> None:
     told: list[tuple[int, int]] = []
-    report = examples.run(catalog, book, pinned, "2001-02-03", lambda done, of: told.append((done, of)))
+    report = examples.run(catalog, book, pinned, lambda done, of: told.append((done, of)))
     assert told == [(number, 7) for number in range(1, 8)]
-    whole, faulty, bare, wait, illegal, proxy, fence = report.examples
-    assert whole.literal.accepted
-    assert not whole.supplied
-    assert fence.literal.accepted
-    assert proxy.literal.accepted
-    assert proxy.instructions == ("fence.proxy.async",)
-
-    assert [attempt.accepted for attempt in faulty.attempts] == [False, False, True]
-    assert faulty.fails
-    assert (faulty.literal.said[0].line, "'far'" in faulty.literal.said[0].text) == (2, True)
-    assert faulty.supplied == {"s32": 4, "b32": 3}
-
-    assert [attempt.accepted for attempt in bare.attempts] == [False, True]
-    assert bare.supplied == {"b32": 6, "f32": 4}
-    assert bare.left_out
-
-    assert [attempt.accepted for attempt in wait.attempts] == [False, True]
-    assert wait.supplied == {"immediate": 1}
-    assert wait.target == "sm_90a"
-
-    assert [attempt.accepted for attempt in illegal.attempts] == [False] * 3
-    assert illegal.library == illegal.instructions
-    assert all(record.agrees for record in report.examples)
+    whole, faulty, bare, wait, illegal, proxy, fence = report.records
+    ends = {"whole": whole, "faulty": faulty, "bare": bare, "wait": wait, "illegal": illegal, "proxy": proxy, "fence": fence}
+    assert {name: [attempt.accepted for attempt in record.attempts] for name, record in ends.items()} == {
+        "whole": [True],
+        "faulty": [False, False, True],
+        "bare": [False, True],
+        "wait": [False, True],
+        "illegal": [False, False, False],
+        "proxy": [True],
+        "fence": [True],
+    }
+    literal = faulty.attempts[0]
+    assert (literal.said[0].line, "'far'" in literal.said[0].text) == (2, True)
+    assert all(record.agrees for record in report.records)
     assert report.unexplained == [faulty, illegal]
     assert "7.1, example 2" in str(faulty)
-    assert report.counts == examples.Counts(examples=7, literal=3, declared=2, redeclared=1, refused=1, disagreements=0)
-    assert report.date == "2001-02-03"
+    assert report.totals == {"examples": 7, "literal": 3, "declared": 2, "redeclared": 1, "refused": 1, "disagreements": 0}
+    [run] = report.record(catalog, pinned, "2001-02-03")
+    assert isinstance(run, witnesses.Run)
+    assert (run.date, run.totals) == ("2001-02-03", report.totals)
 
 
 @pytest.mark.ptxas
@@ -202,67 +183,13 @@ def test_the_library_is_asked_with_the_types_of_the_text(tmp_path: Path, catalog
     operands = "{d0, d1, d2, d3}, {a0, a1, a2, a3}, {b0, b1}, {d0, d1, d2, d3};"
     text = f".reg .f32 d<4>;\n.reg .f16x2 a<4>, b<2>;\nmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {operands}\n"
     (tmp_path / "page").write_text(f"1.1. One\n\n```\n{text}```\n", encoding="utf-8")
-    (record,) = examples.run(catalog, tmp_path, pinned, "2001-02-03").examples
+    (record,) = examples.run(catalog, tmp_path, pinned).records
     assert [attempt.accepted for attempt in record.attempts] == [False, False, True]
     assert record.agrees
     legality = Legality(catalog)
-    seen = Sighting(tool="", target="sm_80", asked=f"{record.instructions[0]} 4f32 4f16x2 2f16x2 4f32", answer="")
+    asked = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 4f32 4f16x2 2f16x2 4f32"
+    seen = Sighting(tool="", target="sm_80", asked=asked, answer="")
     assert errata.database(legality, seen, "9.0") == "refuses"
-
-
-@pytest.mark.ptxas
-def test_a_report_is_read_back_and_the_same_each_time(book: Path, tmp_path: Path, catalog: Catalog, pinned: list[Assembler]) -> None:
-    report = examples.run(catalog, book, pinned[-1:], "2001-02-03")
-    path = tmp_path / "report"
-    path.write_text(examples.text(report), encoding="utf-8")
-    assert examples.load(path) == report
-    path.unlink()
-    assert examples.text(examples.run(catalog, book, pinned[-1:], "2001-02-03")) == examples.text(report)
-    path.write_text("{}", encoding="utf-8")
-    with pytest.raises(ValueError, match=str(path)):
-        examples.load(path)
-
-
-# --- what is checked in -----------------------------------------------------------------------------------------------------
-
-
-def test_the_evidence_belongs_to_this_spec(evidence: examples.Report, catalog: Catalog) -> None:
-    assert evidence.facts == facts.printed(catalog, (name for record in evidence.examples for name in record.instructions))
-    assert evidence.document == catalog.database.spec.document
-    assert evidence.counts.examples == len(evidence.examples) > 20
-
-
-def test_the_schema_is_that_of_the_report() -> None:
-    stored = json.loads((paths.SCHEMAS / "evidence_examples.schema.json").read_text(encoding="utf-8"))
-    assert stored == json.loads(json.dumps(examples.schema()))
-
-
-def _failing(evidence: examples.Report) -> list[Record]:
-    return [record for record in evidence.examples if record.fails]
-
-
-def test_every_failing_example_names_an_erratum(evidence: examples.Report, catalog: Catalog) -> None:
-    known = {erratum.id for erratum in catalog.database.spec.errata}
-    assert _failing(evidence)
-    for record in _failing(evidence):
-        assert record.errata, str(record)
-        assert set(record.errata) <= known
-    assert not evidence.unexplained
-
-
-def test_errata_say_of_examples_what_the_evidence_says(evidence: examples.Report, catalog: Catalog) -> None:
-    records = {record.sha256: record for record in evidence.examples}
-    checked = 0
-    for erratum in catalog.database.spec.errata:
-        for seen in erratum.seen:
-            if seen.example:
-                record = records[seen.example]
-                answers = {f"line {said.line}: {said.text}" for attempt in record.attempts for said in attempt.said}
-                assert seen.answer in answers | ({errata.ACCEPTED} if not record.fails else set()), erratum.id
-                assert (seen.tool, seen.target, record.section) == (f"ptxas {record.cuda}", record.target, erratum.section)
-                assert erratum.id in record.errata
-                checked += 1
-    assert checked >= len(_failing(evidence))
 
 
 def test_the_database_says_what_the_errata_say_of_it(catalog: Catalog) -> None:
@@ -276,29 +203,28 @@ def test_the_database_says_what_the_errata_say_of_it(catalog: Catalog) -> None:
                 assert not seen.database
                 continue
             # A release without a version of its own speaks the one before.
-            spoken = max((v for cuda, v in versions.items() if version_key(cuda) <= version_key(last)), key=version_key)
+            spoken = max((v for cuda, v in versions.items() if Version(cuda) <= last), key=Version)
             assert seen.database == errata.database(legality, seen, seen.ptx or spoken), (erratum.id, seen)
             checked += bool(seen.database)
     assert checked > 50
 
 
-def test_the_page_and_the_tables_have_every_answer(catalog: Catalog) -> None:
+def test_the_page_has_every_answer(catalog: Catalog) -> None:
     errata_of_the_spec = catalog.database.spec.errata
     assert all(bool(erratum.seen) != erratum.textual for erratum in errata_of_the_spec)
     seen = [one for erratum in errata_of_the_spec for one in erratum.seen]
-    lines = [line for one in family.answers(errata_of_the_spec) for line in one["lines"]]
+    lines = [line for one in errata_page.answers(errata_of_the_spec) for line in one["lines"]]
     assert [line for line in lines if not line.startswith(" ")]
     told = [line for line in lines if line.startswith(" ")]
     assert len(told) == len(seen)
     for line, one in zip(told, seen, strict=True):
         assert line.startswith(f"  {one.tool}, {one.target}")
         assert one.answer in line
-    assert [row[1:] for row in rows.tables(catalog)["sightings"]] == [msgspec.structs.astuple(one) for one in seen]
 
 
 @pytest.mark.ptxas
 def test_assemblers_answer_what_the_errata_say(catalog: Catalog, pinned: list[Assembler]) -> None:
-    """The oldest, the newest and one in between; ``python -m ptxmma_proof --reference`` asks all."""
+    """The oldest, the newest and one in between; ``python -m ptxmma_proof reference`` asks all."""
     asked, found = errata.differences(catalog, pinned[::8])
     assert not list(map(str, found))
     assert asked > 50

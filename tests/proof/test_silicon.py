@@ -11,19 +11,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.arrays.elements import Array
+from ptxmma.catalog import digest
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence import reports
-from ptxmma.evidence.silicon import Launch, Silicon
+from ptxmma.catalog.witnesses import Executed, Witness
 from ptxmma.matrices.emulator import emulate
+from ptxmma_proof.commands import main
 from ptxmma_proof.silicon import observations, products, replay, sass
+from ptxmma_proof.silicon.drawn_operands import Builder
 from ptxmma_proof.silicon.kernels import PER_FILE, Kernel, build, kernels
-from ptxmma_proof.silicon.operands import Builder
-from ptxmma_proof.silicon.replay import Words
+from ptxmma_proof.silicon.replay import Launch, Words
 
 _TARGET = "sm_90a"
 _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
@@ -53,7 +56,7 @@ class _Emulating:
             found.append(array)
             return ""
 
-        launch = Launch(seed=0, d="", **constants)
+        launch = Launch(instruction="", seed=0, d="", **constants)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(replay, "digest", keep)
             replay.emulated(kernel, launch, Words(registers, image, scale_d))
@@ -131,11 +134,11 @@ def test_products_of_tensor_cores_are_found_in_machine_code(tmp_path: Path, monk
 
 
 def test_a_chip_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ptxmma_proof.silicon import report
+    from ptxmma_proof.silicon import chip_run
 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match="nvidia-smi is not on the PATH; it comes with the driver of an NVIDIA GPU"):
-        report.run(paths.DATABASE, paths.INCLUDE, date="2026-01-01")
+        chip_run.run(paths.DATABASE, paths.INCLUDE, date="2026-01-01")
 
 
 def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:
@@ -186,22 +189,84 @@ def disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("disassembler")
 def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
     """What is called native in the evidence is one instruction in machine code that is made here, what is not is what it says."""
-    told = reports.load(reports.FOLDER / "silicon.json", Silicon)
-    if f"release {told.compiler.cuda}," not in subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout:
-        pytest.skip(f"nvcc is not that of CUDA {told.compiler.cuda}, which the evidence was made with")
-    recorded = {row.instruction: row.machine for row in told.instructions}
+    told = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
+    assert told.run is not None
+    (release,) = [tool.version.split(",")[0].removeprefix("CUDA ") for tool in told.run.tools if tool.kind == "compiler"]
+    if f"release {release}," not in subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout:
+        pytest.skip(f"nvcc is not that of CUDA {release}, which the evidence was made with")
+    recorded = {row.instruction: row.machine for row in told.of(Executed)}
+    (target,) = told.run.targets
     chosen: dict[tuple[object, ...], Kernel] = {}
-    for kernel in kernels(catalog, told.target):
+    for kernel in kernels(catalog, target):
         found = kernel.instruction
+        if found.canonical not in recorded:
+            continue
         assert found.shape is not None
         made = tuple(text.partition(".")[0] for text in recorded[found.canonical])
         chosen.setdefault((found.family, found.shape[2], found.qualifiers["atype"], made), kernel)
     sample = list(chosen.values())
     assert {"none", "2 HMMA"} < {made[0] for *_, made in chosen if isinstance(made, tuple)}
     libraries = [
-        build(nvcc, told.target, paths.INCLUDE, sample[first : first + PER_FILE], tmp_path / f"sample_{first}.so")
+        build(nvcc, target, paths.INCLUDE, sample[first : first + PER_FILE], tmp_path / f"sample_{first}.so")
         for first in range(0, len(sample), PER_FILE)
     ]
     counted = [machine for library in libraries for _, machine in sorted(sass.products(library).items())]
     for kernel, machine in zip(sample, counted, strict=True):
         assert sass.text(machine) in recorded[kernel.instruction.canonical], f"{kernel.instruction} {kernel.immediates}"
+
+
+def _of_today(catalog: Catalog) -> list[Launch]:
+    """The recorded launches of instructions of which the database still says the same."""
+    witness = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
+    facts = {line.instruction: line.facts for line in witness.of(Executed)}
+    known = {found.canonical for found in catalog.all() if facts.get(found.canonical) == digest.computed(found)}
+    return [launch for launch in replay.read() if launch.instruction in known]
+
+
+def _kernel(catalog: Catalog, launch: Launch) -> Kernel:
+    instruction = catalog.find(launch.instruction)
+    return Kernel(instruction, next(form for form in instruction.forms if form.name == launch.form), launch.constants)
+
+
+def test_the_emulator_repeats_what_the_chip_did(catalog: Catalog) -> None:
+    """Bit by bit, from bare words in registers and memory."""
+    launches = _of_today(catalog)
+    if not launches:
+        pytest.skip("the database says something else today of all instructions that the chip ran")
+    for launch in launches:
+        assert replay.emulated(_kernel(catalog, launch), launch) == launch.d, launch
+
+
+def test_another_bit_is_another_digest(catalog: Catalog) -> None:
+    launches = _of_today(catalog)
+    if not launches:
+        pytest.skip("the database says something else today of all instructions that the chip ran")
+    other = msgspec.structs.replace(launches[0], seed=launches[0].seed + 1)
+    assert replay.emulated(_kernel(catalog, other), other) != launches[0].d
+
+
+def test_launches_are_written_as_they_are_read(tmp_path: Path) -> None:
+    replay.write(tmp_path / "launches", replay.read())
+    assert (tmp_path / "launches").read_bytes() == replay.RECORDED.read_bytes()
+
+
+@pytest.mark.parametrize("said", ["", "No devices were found"])
+def test_a_driver_without_a_chip(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    result = CliRunner().invoke(main, ["silicon"])
+    assert result.exit_code == 1
+    assert f"there is no GPU here: nvidia-smi says {said or 'nothing'}" in result.stderr
+
+
+def test_the_record_of_another_chip_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'Another chip, 9.0, 1.2'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    path = Path(shutil.copy(paths.SPEC / "evidence" / "silicon.jsonl", tmp_path))
+    result = CliRunner().invoke(main, ["silicon", "--record", str(path)])
+    assert result.exit_code == 1
+    assert "is the record of another chip, NVIDIA H200, and this is Another chip: write it elsewhere" in result.stderr

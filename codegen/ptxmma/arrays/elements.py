@@ -2,8 +2,8 @@
 
 A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
 4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types narrower than a byte have one element
-in each byte; :func:`pack_bytes` and :func:`unpack_bytes` lead to several in each, and back.  A torch tensor on the CPU serves as well:
-its memory is used as it is.
+in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` lead to several in each, and back.  A torch tensor on the CPU
+serves as well: its memory is used as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import ElementType
 
 #: An array of any dtype.
@@ -79,7 +78,7 @@ def _shared(tensor: Any, what: str) -> Array:
         raise ValueError(f"{what} is a tensor of layout {tensor.layout}; convert it with .to_dense()")
     name = str(tensor.dtype).removeprefix("torch.")
     if name.endswith("_x2"):
-        raise ValueError(f"{what} has dtype torch.{name}, two elements in a byte; ptxmma.arrays.elements.unpack_bytes gives one in each")
+        raise ValueError(f"{what} has dtype torch.{name}, two elements in a byte; ptxmma.unpack_bytes gives one in each")
     plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.dtype.itemsize)
     try:
         held = _named(name)
@@ -165,54 +164,6 @@ def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
     return result
 
 
-# --- several elements in a byte -------------------------------------------------------------------------------------------------
-
-
-def pack_bytes(matrix: Any, element: ElementType | str, *, database: DatabaseLike = None) -> Any:
-    """A matrix (..., C) of a type narrower than a byte, one element in each byte, as ``uint8`` (..., C * bits / 8): low bits first.
-
-    That is how C and CUDA hold such matrices.  With two e2m1 in a byte it is what ``torch.float4_e2m1fn_x2`` holds: ``.view`` the
-    tensor as that.
-
-    Args:
-        matrix: of the type's dtype, or its codes as ``uint8``; an array, or a torch tensor on the CPU.
-        element: a type of 1, 2, 4 or 8 bits, by its name in PTX: ``"e2m1"``.
-        database: where the type comes from; the packaged database by default.
-
-    Raises:
-        ValueError: an unknown type or one that does not fill bytes, another dtype, an empty array, or columns that do not fill bytes.
-    """
-    kind = _filling(element, database)
-    held = codes(matrix, kind)
-    each = 8 // kind.bits
-    if not held.ndim or not held.size or held.shape[-1] % each:
-        raise ValueError(
-            f"the matrix has shape {held.shape}; the last size must be a multiple of {each}, the {kind.name} in a byte, 1 or more"
-        )
-    return like(joined(held, kind.bits), matrix)
-
-
-def unpack_bytes(packed: Any, element: ElementType | str, *, database: DatabaseLike = None) -> Any:
-    """The matrix (..., C) of the type's dtype that bytes (..., C * bits / 8) hold: the inverse of :func:`pack_bytes`.
-
-    Args:
-        packed: ``uint8``, or a tensor of ``torch.float4_e2m1fn_x2``, for which the result is ``uint8`` codes: torch has no other dtype
-            for them.
-        element: as for :func:`pack_bytes`.
-        database: as for :func:`pack_bytes`.
-
-    Raises:
-        ValueError: an unknown type or one that does not fill bytes, no bytes, or an empty array.
-    """
-    kind = _filling(element, database)
-    if is_tensor(packed) and str(packed.dtype).endswith(f"{dtype(kind).name}_x2"):
-        packed = packed.view(sys.modules["torch"].uint8)
-    held = as_array(packed, "packed")
-    if held.dtype != np.uint8 or not held.ndim or not held.size:
-        raise ValueError(f"packed must be uint8 (..., bytes), at least one; this is {held.dtype} of shape {held.shape}")
-    return like(typed(split(held, kind.bits), kind), packed)
-
-
 def joined(codes: Array, bits: int) -> Array:
     """Codes of so many bits, a byte for each where they are narrower, as contiguous full bytes along the last axis, low bits first."""
     if bits >= 8:
@@ -227,12 +178,3 @@ def split(packed: Array, bits: int) -> Array:
         return packed
     each: Array = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
     return each.reshape(*packed.shape[:-1], -1)
-
-
-def _filling(element: ElementType | str, database: DatabaseLike) -> ElementType:
-    """A type of which several, or one, fill a byte."""
-    known = {entry.name: entry for entry in catalog(database).database.spec.types.elements if 8 % entry.bits == 0}
-    name = element.name if isinstance(element, ElementType) else element
-    if not isinstance(name, str) or name not in known:
-        raise ValueError(f"{name!r} is no element type that fills bytes; these do: {', '.join(known)}")
-    return known[name]

@@ -19,37 +19,39 @@ from ptxmma.model.bitmap import BitMap
 
 #: Words that one step moves: their order, and what they are moved from and to, should stay in the cache.
 _PANEL = 1 << 18
-#: The axes of a tile: independent products, rows, columns.
-_AXES = ("computation", "row", "col")
 
 
 class Tiling:
     """How the elements of one tile of a matrix stand in the registers of all threads.
 
     Args:
-        places: maps ``(i, lane)`` to ``(row, col)``, perhaps to ``computation`` too.
-        shape: computations, rows and columns of a tile.
+        places: maps ``(i, lane)`` to ``(row, col)``, perhaps to the number of a matrix too.
+        shape: matrices, rows and columns of a tile.
         threads: threads that hold it together; each has the same number of elements.
         bits: width of an element in a register.
+        lead: what ``places`` calls the number of a matrix, where there are several.
 
     Attributes:
         folds: for elements narrower than a byte, ``(axis, below, width)`` of each step that doubles their width: along ``axis``,
             an element moves above the one that stands ``below`` earlier.
         word: the dtype of what is moved in one piece.
-        shape: computations, rows and columns of a tile in words.
+        shape: matrices, rows and columns of a tile in words.
         order: for each word, in the order of threads and registers, its flat position in the tile.
     """
 
-    def __init__(self, places: BitMap, shape: tuple[int, int, int], threads: int, bits: int) -> None:
-        self._given = (places, shape, threads, bits)
+    def __init__(self, places: BitMap, shape: tuple[int, int, int], threads: int, bits: int, lead: str = "") -> None:
+        self._given = (places, shape, threads, bits, lead)
+        axes = (lead, "row", "col")
         self.folds: list[tuple[int, int, int]] = []
         joined: list[tuple[str, int]] = []  # bits of the matrix that lie within a word
         extent = list(shape)
         for name, bit in places.bits["i"]:
-            axis = _AXES.index(name)
+            if name not in axes:
+                break  # a copy
+            axis = axes.index(name)
             position = bit - sum(other == name and below < bit for other, below in joined)
             if bits < 8:
-                self.folds.append((axis - len(_AXES), 1 << position, bits))
+                self.folds.append((axis - len(axes), 1 << position, bits))
             elif bits == 64 or name != "col" or position or extent[axis] % 2:
                 break
             joined.append((name, bit))
@@ -59,10 +61,11 @@ class Tiling:
         self.threads = threads
         self.shape = tuple(extent)
 
-        count = math.prod(shape) // threads >> len(joined)
+        copies = 1 << sum(width for name, width in places.outputs.items() if name not in axes)
+        count = math.prod(self.shape) * copies // threads  # the map has more where it serves wider matrices too
         points = {"lane": np.arange(threads)[:, None], "i": np.arange(count) << len(joined)}
         found = places.apply(points)
-        place = [_without(found.get(name, 0), [bit for other, bit in joined if other == name]) for name in _AXES]
+        place = [_without(found.get(name, 0), [bit for other, bit in joined if other == name]) for name in axes]
         self._places = [np.broadcast_to(value, (threads, count)).reshape(-1) for value in place]
         self.order = np.ravel_multi_index(self._places, self.shape)
         for shared in (*self._places, self.order):
@@ -71,11 +74,11 @@ class Tiling:
     @functools.cached_property
     def transposed(self) -> Tiling:
         """The same for a matrix whose columns lie in memory one after another."""
-        places, (computations, rows, cols), threads, bits = self._given
+        places, (computations, rows, cols), threads, bits, lead = self._given
         swap = {"row": "col", "col": "row"}
         moved = {name: tuple((swap.get(output, output), bit) for output, bit in targets) for name, targets in places.bits.items()}
         outputs = {swap.get(name, name): width for name, width in places.outputs.items()}
-        return Tiling(BitMap(places.inputs, outputs, moved), (computations, cols, rows), threads, bits)
+        return Tiling(BitMap(places.inputs, outputs, moved), (computations, cols, rows), threads, bits, lead)
 
     def fold(self, codes: Array) -> Array:
         """Elements narrower than a byte, one in each byte of (..., computations, R, C), to full bytes."""
@@ -112,7 +115,7 @@ class Tiling:
         *batch, down, across, _, _ = words.shape
         size = self.order.size
         words = words.reshape(math.prod(batch) * down, across, size)
-        inverse = np.argsort(self.order).reshape(computations, rows, 1, cols)
+        inverse = self._first.reshape(computations, rows, 1, cols)
         matrix = np.empty((len(words), computations, rows, across, cols), self.word)
         for tiles in self._panels(across):
             count = tiles.stop - tiles.start
@@ -121,6 +124,11 @@ class Tiling:
         matrix = matrix.reshape(*batch, down, computations, rows, across * cols).swapaxes(-4, -3)
         whole: Array = matrix.reshape(*batch, computations, down * rows, across * cols)
         return whole.view(dtype)
+
+    @functools.cached_property
+    def _first(self) -> Array:
+        """For each place of the tile, the first word that holds it: of copies the one of the lowest thread."""
+        return np.unique(self.order, return_index=True)[1]
 
     def _panels(self, across: int) -> list[slice]:
         """A row of tiles in pieces of at most ``_PANEL`` words, or of one tile."""

@@ -105,7 +105,7 @@ def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
             held.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand.name)
     found = []
     for layout, operands in held.values():
-        forward, back = both_ways(instruction.database.spec, layout)
+        forward, back = both_ways(layout)
         found.append({"name": layout.name, "kind": layout.kind, "operands": operands, "forward": forward, "back": back})
     return found
 

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ptxmma.model import Layout, Spec
+from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap, Run
-
-#: Metadata comes in registers of this size.
-_REGISTER_BITS = 32
 
 
 def gather(
@@ -55,21 +52,12 @@ def _term(run: Run, width: int, name: str) -> str:
     return f"{name} << {-down}"
 
 
-def both_ways(spec: Spec, layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
+def both_ways(layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
     """What a layout computes, and its inverse, as expressions by the name of their result.
 
-    Of a fragment ``(lane, i) -> (row, col[, computation])``, of metadata ``(row, chunk, selector) -> (lane, bit)``, of scale factors
-    ``(row, block, byte_id, thread_id) -> (lane, byte)``.  Both are empty for scale ids whose numbering no shift expresses.
+    Of a fragment ``(lane, i) -> (row, col)``, of metadata ``(row, chunk, selector) -> (lane, bit)``, of scale factors
+    ``(row, block, byte_id, thread_id) -> (lane, byte)``.
     """
-    names, below = {}, {}
-    if layout.kind == "metadata":  # the map counts fields, programs count bits
-        names["field"], below["field"] = "bit", _REGISTER_BITS.bit_length() - 1 - layout.map.outputs["field"]
-    if layout.kind == "scale":
-        entry = spec.scales[layout.entry]
-        for name, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)):  # the map counts them from 0 on
-            below[name] = ids[-1].bit_length() - layout.map.inputs[name]
-            if ids != tuple(index << below[name] for index in range(len(ids))):
-                return {}, {}
-    ways = layout.map, layout.map.inverse()
-    forward, back = ({names.get(each, each): gather(way, each, names, below) for each in way.outputs} for way in ways)
+    zeros = layout.zeros
+    forward, back = ({name: gather(way, name, zeros=zeros) for name in way.outputs} for way in (layout.map, layout.map.inverse()))
     return forward, back

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
@@ -15,15 +14,12 @@ from ptxmma.catalog import layouts, operands, requirements
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
-from ptxmma.catalog.variants import Spellings, Variant, expand, fixed_tokens, ordered_tokens, qualifier_values, shape_token
-from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, matches
+from ptxmma.catalog.variants import Spellings, Variant, expand, fixed_tokens, ordered_tokens, qualifier_values, sizes_in
+from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches
 
 if TYPE_CHECKING:
-    from ptxmma.catalog.evidence_summary import Evidence
+    from ptxmma.catalog.evidence import Evidence
 
-_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-#: A shape as lists print it that stand for every N.
-_EVERY_N = re.compile(r"(m\d+n)N(k\d+)")
 #: So many numbers are listed one by one.
 _FEW = 6
 
@@ -108,22 +104,37 @@ class Instruction:
         return self.variant.identifier
 
     @property
-    def shape(self) -> tuple[int, int, int] | None:
-        """``(m, n, k)``; None for instructions without a shape."""
-        facts = self.variant.facts
-        return (int(facts["m"]), int(facts["n"]), int(facts["k"])) if self.variant.shape else None
+    def extents(self) -> dict[str, int]:
+        """The sizes that its qualifiers say: ``{"m": 16, "n": 8, "k": 16}``, ``{"rows": 8, "cols": 8, "num": 4}``."""
+        return dict(self.variant.extents)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of its shape, ``(m, n, k)`` of one that multiplies; None for instructions without a shape."""
+        return tuple(self.shape_sizes.values()) or None
+
+    @property
+    def shape_sizes(self) -> dict[str, int]:
+        """The sizes that its shape says: ``{"m": 16, "n": 8, "k": 16}``; none for instructions without a shape."""
+        variant = self.variant
+        return sizes_in(variant.instruction.extents[variant.instruction.shape], variant.shape) or {} if variant.shape else {}
+
+    @property
+    def operation(self) -> str:
+        """What it does: ``"multiply"``, ``"load"``, ``"store"``, ``"transpose"`` or ``"synchronise"``."""
+        return self.variant.instruction.operation
 
     @property
     def qualifiers(self) -> dict[str, str]:
         """The value of each qualifier, without its dot; ``""`` where it is absent."""
         return {name: str(self.variant.facts.get(name, "")) for name in self.variant.instruction.qualifiers}
 
-    def accepted_by(self) -> dict[str, str]:
+    def accepted_by(self) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""
         return dict(self._accepted)
 
     @functools.cached_property
-    def _accepted(self) -> dict[str, str]:
+    def _accepted(self) -> dict[str, Version]:
         return requirements.accepted_by(self.database.spec, self.variant)
 
     def requirements(self) -> list[Requirement]:
@@ -168,9 +179,9 @@ class Instruction:
     @property
     def evidence(self) -> Evidence:
         """What stands behind it: which assemblers accept it where, what chips did with it, which other projects agree."""
-        from ptxmma.catalog import evidence_summary as summary
+        from ptxmma.catalog import evidence
 
-        return summary.of(self.database).of(self.canonical)
+        return evidence.of(self.database).of(self.canonical)
 
     def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
         return [entry for entry in entries if matches(entry.when, self.variant.facts)]
@@ -179,13 +190,11 @@ class Instruction:
     def forms(self) -> tuple[OperandForm, ...]:
         """Its operand lists, A in registers before A by descriptor."""
         instruction = self.variant.instruction
-        found = []
+        forms = []
         for text in instruction.operands.get(self.variant.form.operands, ()):
-            names = operand_names(text)
-            described = tuple(operands.describe(self.database, self.variant, name) for name in names)
-            form = "descriptor" if "a-desc" in names else "registers" if "a-desc" in instruction.operand_kinds else ""
-            found.append(OperandForm(form, text, described))
-        return tuple(sorted(found, key=lambda form: form.name == "descriptor"))
+            described = tuple(operands.describe(self.database, self.variant, name) for name in operand_names(text))
+            forms.append(OperandForm(_form_name(instruction, described), text, described))
+        return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
     def operand(self, name: str) -> Operand:
         """The operand of that name in the first form that has it; :class:`Missing` where none has."""
@@ -194,7 +203,7 @@ class Instruction:
                 if operand.name == name:
                     return operand
         known = {operand.name: operand for form in self.forms for operand in form.operands}
-        described = [each for each, operand in known.items() if operand.kind == "descriptor" and each.split("-")[0] == name]
+        described = [each for each, operand in known.items() if operand.kind == "descriptor" and operand.of == name]
         hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
         raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")
 
@@ -205,12 +214,14 @@ class Instruction:
         Raises:
             Missing: the instruction is not sparse.
         """
-        entry = layouts.metadata_entry(self.database.spec, self.variant)
         pattern = layouts.granularity(self.database.spec, self.variant)
-        plan = layouts.metadata_plan(self.database.spec, self.variant, "")
-        if entry is None or pattern is None or plan is None:
+        kinds = self.variant.instruction.operand_kinds
+        name = next((name for name, entry in kinds.items() if entry.kind == "metadata"), "")
+        plan = layouts.plan(self.database.spec, self.variant, name) if name else None
+        if pattern is None or plan is None:
             raise Missing(f"{self.canonical} is not sparse: it has no metadata")
-        return Metadata(self.database.layout[plan.name], entry, pattern, self.database.spec.choice(pattern), self.variant)
+        spec = self.database.spec
+        return Metadata(self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant)
 
     def scales(self, matrix: str) -> Scales:
         """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
@@ -220,17 +231,29 @@ class Instruction:
         """
         spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
         operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
-        entry = layouts.scale_entry(spec, self.variant, matrix)
-        plan = layouts.scale_plan(spec, self.variant, matrix)
-        if not operand or entry is None or plan is None:
+        present = {part.name for form in self.forms for part in form.operands}
+        plan = layouts.plan(spec, self.variant, operand) if operand in present else None
+        if plan is None:
             raise Missing(f"{self.canonical} has no scale factors for {matrix!r}")
-        element = layouts.element_type(spec, str(self.variant.facts["stype"]))
-        return Scales(self.database.layout[plan.name], entry, element, operand)
+        element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
+        return Scales(self.database.layout[plan.name], matrix, element, operand)
+
+
+def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
+    """``"registers"`` or ``"descriptor"`` where a matrix may come from either; ``""`` elsewhere."""
+    kinds = instruction.operand_kinds
+    either = {entry.of for entry in kinds.values() if entry.kind == "descriptor"} & kinds.keys()
+    for operand in described:
+        if operand.name in either:
+            return "registers"
+        if operand.kind == "descriptor" and operand.of in either:
+            return "descriptor"
+    return ""
 
 
 def operand_names(syntax: str) -> list[str]:
     """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
-    return [name.strip(" {}") for name in syntax.split(",")] if syntax else []
+    return [name.strip(" {}[]") for name in syntax.split(",")] if syntax else []
 
 
 class Catalog:
@@ -291,7 +314,7 @@ class Catalog:
             close = self._closest([*likely, *rest], least=0.5)
             return UnknownInstruction(spelling, f"{_shortened(opcode)!r} is no matrix instruction", [ins.canonical for ins in close])
         if found := self._of_every_n(spelling):
-            sizes = [instruction.shape[1] for instruction in found if instruction.shape]
+            sizes = [instruction.extents[next(iter(instruction.variant.ranging))] for instruction in found]
             return UnknownInstruction(
                 spelling, f"N stands for any of its values; name one: {_listed(sizes)}", [ins.canonical for ins in found[:3]]
             )
@@ -302,12 +325,14 @@ class Catalog:
 
     def _of_every_n(self, spelling: str) -> list[Instruction]:
         """The instructions that a spelling with the letter N stands for, ``m64nNk16``; none for other spellings."""
-        shape = next((match for match in map(_EVERY_N.fullmatch, spelling.split(".")) if match), None)
-        if shape is None:
-            return []
-        sizes = sorted({found.shape[1] for found in self.all() if found.shape})
-        spelled = (spelling.replace(shape[0], f"{shape[1]}{size}{shape[2]}") for size in sizes)
-        return [found for found in map(self.meaning, spelled) if found is not None]
+        tokens = spelling.split(".")
+        spelled: dict[str, int] = {}
+        for instruction in self.all():
+            variant = instruction.variant
+            if variant.ranging and (label := variant.shape_label) in tokens:
+                spelled.setdefault(spelling.replace(label, variant.shape), variant.extents[next(iter(variant.ranging))])
+        meanings = (self.meaning(text) for text in sorted(spelled, key=lambda text: spelled[text]))
+        return [instruction for instruction in meanings if instruction is not None]
 
     def _closest(self, tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
         """The instructions that share most tokens; of equals, those with the longest runs of them, then the nearest shapes.
@@ -328,15 +353,24 @@ class Catalog:
             return []
         last = shares[:count][-1][0]
         matcher = difflib.SequenceMatcher(None, [], tokens, autojunk=False)
-        shape = next((match for match in map(_SHAPE.fullmatch, tokens) if match), None)
 
         def likeness(pair: tuple[float, Instruction]) -> tuple[float, float, int, str]:
             share, instruction = pair
             matcher.set_seq1(instruction.canonical.split("."))
-            sizes = zip(instruction.shape or (), map(int, shape.groups()) if shape else (), strict=False)
-            return -share, -matcher.ratio(), sum(abs(ours - theirs) for ours, theirs in sizes), instruction.canonical
+            return -share, -matcher.ratio(), _distance(instruction, tokens), instruction.canonical
 
         return [instruction for _, instruction in sorted((pair for pair in shares if pair[0] >= last), key=likeness)[:count]]
+
+
+def _distance(instruction: Instruction, tokens: Iterable[str]) -> int:
+    """How far the sizes that tokens say are from an instruction's own; 0 where they say none."""
+    return sum(
+        abs(size - instruction.extents[name])
+        for entry in instruction.variant.instruction.extents.values()
+        for token in tokens
+        for name, size in (sizes_in(entry, token) or {}).items()
+        if name in instruction.extents
+    )
 
 
 def _listed(sizes: list[int]) -> str:
@@ -378,9 +412,10 @@ def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> It
 
 def _alike(token: str, other: str, closest: Instruction) -> bool:
     """Whether ``token`` could stand for the same thing as ``other`` does in the closest instruction."""
-    if _SHAPE.fullmatch(other):
-        return _SHAPE.fullmatch(token) is not None
     instruction = closest.variant.instruction
+    for entry in instruction.extents.values():
+        if sizes_in(entry, other):
+            return sizes_in(entry, token) is not None
     return any(value == other and token in qualifier_values(instruction, name) for name, value in closest.qualifiers.items())
 
 
@@ -468,8 +503,7 @@ def _shapes(found: Instruction) -> tuple[str, ...]:
     """The texts that name an instruction's shape, the one for every N last."""
     if found.shape is None:
         return ()
-    m, n, k = found.shape
-    return shape_token(m, n, k), shape_token(m, "N", k)
+    return found.variant.shape, found.variant.shape_label
 
 
 def _passing(
@@ -492,7 +526,7 @@ def _passing(
         if target is not None or ptx is not None:
             accepted = found.accepted_by()
             first = [accepted[target]] if target in accepted else [] if target else list(accepted.values())
-            if not any(ptx is None or requirements.version_key(version) <= requirements.version_key(ptx) for version in first):
+            if not any(ptx is None or version <= ptx for version in first):
                 continue
         yield found
 

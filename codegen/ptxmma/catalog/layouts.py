@@ -1,50 +1,44 @@
 """Which layout belongs to which operand of which variant, and what each layout is called.
 
-The spec has one formula for many shapes; here stand the sizes that turn it into one layout, and its name,
-``mma_m16n8k16_a_b16``: stem, shape (the letter N where one formula serves every n), operands, container bits.
+The spec has one formula for many shapes.  A :class:`Plan` has the numbers that turn it into one layout, and its name,
+``mma_m16n8k16_a_b16``: the family, the shape (the letter N where one formula serves every n), and what the entry says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import msgspec
 
-from ptxmma.catalog.variants import SHAPE, Variant, shape_token
-from ptxmma.model import (
-    Condition,
-    Container,
-    ElementType,
-    Facts,
-    Fragment,
-    Granularity,
-    MetadataLayout,
-    ScaleLayout,
-    Spec,
-    formula,
-    matches,
-)
-
-#: Threads that execute together, by scope.
-THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
+from ptxmma.catalog.variants import Variant, placeholders, recased
+from ptxmma.model import Container, ElementType, Facts, Granularity, Layout, RegisterLayout, Spec, formula, matches
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One layout to derive: an entry of the spec with its sizes.
+    """One layout to derive: an entry of the spec with its numbers.
 
-    ``facts`` are the variables of its formulas: ``m``, ``n``, ``k``, ``bits`` and ``ratio`` (2 for a sparse A, else 1).
+    Attributes:
+        name, family, shape: as in :class:`ptxmma.model.Layout`.
+        entry: index of the spec's entry.
+        bits: width of an element's container; 0 without elements.
+        threads: threads that hold it together.
+        variables: the numbers that its formulas may read.
+        axes: the size of each axis, the largest where an extent ranges.
+        growing: the axes whose size depends on an extent that ranges.
+        steps: the axes whose numbers are multiples of more than 1.
+        facts: what the conditions of entries are tested against.
     """
 
     name: str
-    kind: str  # "fragment", "metadata" or "scale"
     family: str
-    operands: tuple[str, ...]
     shape: str
     entry: int
     bits: int
-    rows: int
-    cols: int
     threads: int
+    variables: dict[str, int]
+    axes: dict[str, int]
+    growing: tuple[str, ...]
+    steps: dict[str, int]
     facts: Facts
 
 
@@ -60,135 +54,111 @@ def container(spec: Spec, element: str, facts: Facts) -> Container | None:
 
 def container_bits(spec: Spec, element: str, facts: Facts) -> int:
     """Bits between neighbouring elements of a type in a register: its own, or its container's."""
-    held = container(spec, element, facts)
-    return held.bits if held else element_type(spec, element).bits
-
-
-def fragment_facts(spec: Spec, variant: Variant, operand: str, element: str) -> dict[str, str | int]:
-    """What the conditions and formulas of fragments see: the variant's facts, ``operand``, ``bits`` and ``ratio``."""
-    facts = dict(variant.facts) | {"operand": operand, "bits": container_bits(spec, element, variant.facts)}
-    facts["ratio"] = 2 if variant.instruction.sparse and operand == "a" else 1
-    return facts
+    around = container(spec, element, facts)
+    return around.bits if around else element_type(spec, element).bits
 
 
 def key(variant: Variant) -> tuple[object, ...]:
-    """Equal for variants whose operands have the same layouts and register types: all that differ in n of a range only."""
-    facts = variant.facts
-    ignored = {SHAPE, "n"} if variant.ranges_over_n else {SHAPE}
-    return tuple(value for name, value in facts.items() if name not in ignored)
-
-
-def fragment_plan(spec: Spec, variant: Variant, operand: str, element: str) -> Plan | None:
-    """The layout of a register operand, or None where the spec has no formula for it."""
-    facts = fragment_facts(spec, variant, operand, element)
-    index = first_match([entry.of for entry in spec.fragments], facts, [operand in entry.operands for entry in spec.fragments])
-    if index is None:
-        return None
-    entry: Fragment = spec.fragments[index]
-    assert variant.shape is not None
-    facts["n"] = max(variant.shape.each_n())
-    shape = _shape(variant)
-    label = f"_{entry.label}" if entry.label else ""
-    return Plan(
-        name=f"{_stem(variant)}_{shape}_{''.join(entry.operands)}{label}_b{facts['bits']}",
-        kind="fragment",
-        family=variant.instruction.family,
-        operands=entry.operands,
-        shape=shape,
-        entry=index,
-        bits=int(facts["bits"]),
-        rows=size(entry.rows, facts),
-        cols=size(entry.cols, facts),
-        threads=THREADS[variant.instruction.scope],
-        facts=facts,
-    )
+    """Equal for variants whose operands have the same layouts and register types: all that differ in a ranging extent only."""
+    ignored = {variant.instruction.shape, *variant.ranging}
+    return tuple(value for name, value in variant.facts.items() if name not in ignored)
 
 
 def granularity(spec: Spec, variant: Variant) -> Granularity | None:
     """The sparsity pattern of a sparse variant's A."""
-    return next((entry for entry in spec.granularities if matches(entry.of, variant.facts)), None) if variant.instruction.sparse else None
-
-
-def metadata_entry(spec: Spec, variant: Variant) -> MetadataLayout | None:
-    """The spec's entry for the metadata of a sparse variant."""
     if not variant.instruction.sparse:
         return None
-    return next((entry for entry in spec.metadata if matches(entry.of, metadata_facts(spec, variant))), None)
+    return next((entry for entry in spec.granularities if matches(entry.of, variant.facts)), None)
 
 
-def metadata_facts(spec: Spec, variant: Variant) -> Facts:
-    """The variant's facts and ``bits``, the container width of A."""
-    return dict(variant.facts) | {"bits": container_bits(spec, str(variant.facts["atype"]), variant.facts)}
+def operand_facts(spec: Spec, variant: Variant, operand: str) -> Facts:
+    """What the conditions of layouts see: the variant's facts, ``operand``, and ``bits`` and ``ratio`` as formulas read them."""
+    return {**variant.facts, "operand": operand, **_numbers(spec, variant, operand)}
 
 
-def metadata_plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
-    """The layout of the sparsity metadata: rows of A by chunks of a row."""
-    entry, pattern = metadata_entry(spec, variant), granularity(spec, variant)
-    if entry is None or pattern is None:
+def _numbers(spec: Spec, variant: Variant, operand: str) -> dict[str, int]:
+    """What formulas read besides extents: ``bits``, ``ratio`` (2 for a sparse A, else 1) and ``chunk_size`` (sparse instructions)."""
+    kinds = variant.instruction.operand_kinds
+    entry = kinds[operand]
+    typed = entry if entry.type or entry.of not in kinds else kinds[entry.of]  # what describes a matrix has the bits of the matrix
+    element = str(variant.facts.get(typed.type, ""))
+    numbers = {"ratio": 1}
+    if element:
+        numbers["bits"] = container_bits(spec, element, variant.facts)
+    pattern = granularity(spec, variant)
+    if pattern is not None:
+        numbers["chunk_size"] = pattern.chunk
+        numbers["ratio"] = pattern.chunk // pattern.kept if entry.sparse else 1
+    return numbers
+
+
+def variables(spec: Spec, variant: Variant, operand: str) -> dict[str, int]:
+    """What formulas about an operand may read: its variant's extents, ``bits``, ``ratio``, ``chunk_size``."""
+    return variant.extents | _numbers(spec, variant, operand)
+
+
+def entry_index(spec: Spec, facts: Facts) -> int | None:
+    """The index of the entry that lays out an operand, by its facts; None where the spec has none."""
+    operand = facts["operand"]
+    return next(
+        (index for index, entry in enumerate(spec.register_layouts) if operand in entry.operands and matches(entry.of, facts)), None
+    )
+
+
+def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
+    """The layout of an operand, or None where the spec has no formula for it."""
+    facts = operand_facts(spec, variant, operand)
+    index = entry_index(spec, facts)
+    if index is None:
         return None
-    facts = metadata_facts(spec, variant)
-    shape = _shape(variant)
+    entry = spec.register_layouts[index]
+    numbers = _numbers(spec, variant, operand)
+    variables = variant.largest | numbers
+    shape = variant.shape_label
     return Plan(
-        name=f"{_stem(variant)}_{shape}_metadata_b{facts['bits']}",
-        kind="metadata",
+        name="_".join(filter(None, [recased(variant.instruction.family), shape, _spelled(ending(entry), facts)])) + _seen(entry),
         family=variant.instruction.family,
-        operands=(operand,),
         shape=shape,
-        entry=spec.metadata.index(entry),
-        bits=int(facts["bits"]),
-        rows=int(facts["m"]),
-        cols=int(facts["k"]) // pattern.chunk,
-        threads=THREADS[variant.instruction.scope],
+        entry=index,
+        bits=numbers.get("bits", 0),
+        threads=spec.scopes[variant.instruction.scope],
+        variables=variables,
+        axes=sizes(entry.axes, variables),
+        growing=tuple(axis for axis, text in entry.axes.items() if formula.names(formula.parse(text)).keys() & variant.ranging.keys()),
+        steps={axis: step for axis, step in sizes(entry.steps, variables).items() if step > 1},
         facts=facts,
     )
 
 
-def scale_entry(spec: Spec, variant: Variant, matrix: str) -> ScaleLayout | None:
-    """The spec's entry for the scale factors of ``matrix`` ("a" or "b")."""
-    return next((entry for entry in spec.scales if entry.operand == matrix and matches(entry.of, variant.facts)), None)
+def ending(entry: RegisterLayout) -> str:
+    """The end of the names of an entry's layouts, with facts in braces: what it says itself, or its operands and their width."""
+    return entry.name or "".join(entry.operands) + "_b{bits}"
 
 
-def scale_plan(spec: Spec, variant: Variant, matrix: str) -> Plan | None:
-    """The layout of the scale factors of A (by its rows) or B (by its columns)."""
-    entry = scale_entry(spec, variant, matrix)
-    if entry is None:
-        return None
-    rows = int(variant.facts["m" if matrix == "a" else "n"])
-    shape = _shape(variant)
-    vector = str(variant.facts["scale_vec"]).replace("::", "_").lower()
-    return Plan(
-        name=f"{_stem(variant)}_{shape}_scale_{matrix}_{vector}",
-        kind="scale",
-        family=variant.instruction.family,
-        operands=(f"scale-{matrix}-data",),
-        shape=shape,
-        entry=spec.scales.index(entry),
-        bits=8,
-        rows=rows,
-        cols=entry.blocks,
-        threads=THREADS[variant.instruction.scope],
-        facts=variant.facts,
-    )
+def modifiers(spec: Spec, variant: Variant, layout: Layout) -> str:
+    """The modifiers that decide on an operand's layout, beside its shape and types: ``.x4.trans``."""
+    entry, instruction = spec.register_layouts[layout.entry], variant.instruction
+    decisive = {name for condition in entry.of for name in condition} | set(formula.placeholders(ending(entry)))
+    decisive -= {instruction.shape, *(kind.type for kind in instruction.operand_kinds.values())}
+    return "".join(f".{value}" for name in placeholders(instruction.syntax) if name in decisive and (value := variant.facts.get(name)))
 
 
-def first_match(conditions: Sequence[tuple[Condition, ...]], facts: Facts, allowed: Sequence[bool]) -> int | None:
-    """Index of the first entry whose condition holds among those allowed."""
-    return next((index for index, of in enumerate(conditions) if allowed[index] and matches(of, facts)), None)
+def _spelled(template: str, facts: Facts) -> str:
+    return template.format_map({name: recased(str(value)) for name, value in facts.items()})
 
 
-def _stem(variant: Variant) -> str:
-    return variant.instruction.family.replace(".", "_")
+def _seen(entry: RegisterLayout) -> str:
+    """A layout that the manual leaves open carries the target on which it was measured: ``_observed_sm_90``."""
+    return f"_observed_{entry.observed}" if entry.observed else ""
 
 
-def _shape(variant: Variant) -> str:
-    assert variant.shape is not None
-    n = "N" if variant.ranges_over_n else int(variant.facts["n"])
-    return shape_token(variant.shape.m, n, variant.shape.k)
+def sizes(texts: Mapping[str, str], variables: Mapping[str, int]) -> dict[str, int]:
+    """The values of several formulas over plain numbers, e.g. ``{"col": "k // ratio"}``."""
+    return {name: size(text, variables) for name, text in texts.items()}
 
 
-def size(text: str, facts: Facts) -> int:
-    """The value of a formula over the numbers among ``facts``, e.g. ``k // ratio``."""
-    numbers = {name: value for name, value in facts.items() if isinstance(value, int)}
-    value = formula.evaluate(formula.parse(text), numbers)
+def size(text: str, variables: Mapping[str, int]) -> int:
+    """The value of a formula over plain numbers, e.g. ``k // ratio``."""
+    value = formula.evaluate(formula.parse(text), variables)
     assert isinstance(value, int)
     return value

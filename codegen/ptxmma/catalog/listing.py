@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.variants import placeholders, shape_token
-from ptxmma.model import Spec
+from ptxmma.catalog.variants import placeholders
+from ptxmma.model import Spec, Version
 
 
 class Line(NamedTuple):
@@ -18,7 +18,7 @@ class Line(NamedTuple):
         spelling: canonical; with the letter N, ``m64nNk16``, where the line stands for many.
         shape: ``"m16n8k16"`` or ``"m64nNk16"``; empty where they have none.
         types: the element types that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``.
-        n: every n, ascending; empty where they have no shape.
+        n: every n, ascending; empty where they multiply no matrices.
         accepted_by: every target that accepts them, with the first PTX ISA version.
         documented: whether the manual has them.
         instructions: they themselves.
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     shape: str
     types: tuple[str, ...]
     n: tuple[int, ...]
-    accepted_by: dict[str, str]
+    accepted_by: dict[str, Version]
     documented: bool
     instructions: tuple[Instruction, ...]
 
@@ -45,7 +45,7 @@ def lines(instructions: Iterable[Instruction], *, merged: bool = True) -> list[L
 
 def _by_acceptance(candidates: Sequence[Instruction]) -> list[list[Instruction]]:
     """Instructions in sets of which each is accepted by the same targets from the same versions on."""
-    sets: list[tuple[dict[str, str], list[Instruction]]] = []
+    sets: list[tuple[dict[str, Version], list[Instruction]]] = []
     for found in candidates:
         accepted = found.accepted_by()
         entries = next((entries for other, entries in sets if other == accepted), None)
@@ -58,20 +58,15 @@ def _by_acceptance(candidates: Sequence[Instruction]) -> list[list[Instruction]]
 
 def _spelling(found: Instruction) -> str:
     """The canonical spelling with the letter N in place of n."""
-    shape = found.shape
-    if shape is None:
-        return found.canonical
-    m, n, k = shape
-    return found.canonical.replace(f".{shape_token(m, n, k)}.", f".{shape_token(m, 'N', k)}.")
+    variant = found.variant
+    return found.canonical.replace(f".{variant.shape}.", f".{variant.shape_label}.") if variant.shape else found.canonical
 
 
 def _line(entries: Sequence[Instruction]) -> Line:
     first = entries[0]
-    sizes = tuple(sorted(int(entry.variant.facts["n"]) for entry in entries if first.shape is not None))
-    shape = ""
-    if first.shape is not None:
-        m, n, k = first.shape
-        shape = shape_token(m, "N" if len(sizes) > 1 else n, k)
+    ranging = next(iter(first.variant.ranging), "n" if first.operation == "multiply" else "")
+    sizes = tuple(sorted(entry.extents[ranging] for entry in entries if ranging))
+    shape = first.variant.shape_label if len(sizes) > 1 else first.variant.shape
     spelling = _spelling(first) if len(sizes) > 1 else first.canonical
     return Line(spelling, shape, _types(first), sizes, first.accepted_by(), first.documented, tuple(entries))
 
@@ -109,6 +104,6 @@ def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:
     return [name + "+" * (name in parents) for name in known.by_name if name in accepted and not from_others[name]]
 
 
-def first_version(accepted_by: dict[str, str], target: str | None = None) -> str:
+def first_version(accepted_by: dict[str, Version], target: str | None = None) -> Version:
     """The first PTX ISA version that has an instruction, on ``target`` or on any."""
-    return accepted_by[target] if target else min(accepted_by.values(), key=requirements.version_key)
+    return accepted_by[target] if target else min(accepted_by.values())

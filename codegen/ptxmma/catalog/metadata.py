@@ -6,13 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.catalog.operands import in_range, integer
+from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Choice, Granularity, Layout, MetadataLayout, matches
+from ptxmma.model import Choice, Granularity, Layout, RegisterLayout, matches
 
 if TYPE_CHECKING:
-    from ptxmma.arrays.metadata_words import Problems
     from ptxmma.arrays.tiling import Tiling
+    from ptxmma.catalog.registers.metadata_words import Problems
 
 
 class Metadata:
@@ -28,16 +28,15 @@ class Metadata:
         contributors: which threads of each quad hold it for which selector, in words.
     """
 
-    def __init__(self, layout: Layout, entry: MetadataLayout, pattern: Granularity, choice: Choice, variant: Variant) -> None:
+    def __init__(self, layout: Layout, entry: RegisterLayout, pattern: Granularity, choice: Choice, variant: Variant) -> None:
         self.layout = layout
         self.granularity = pattern
         ordered = pattern.ordered and pattern.ordered_when and matches(pattern.ordered_when, variant.facts)
         self.legal = pattern.ordered if ordered else pattern.legal
         self.padding = next(field for occupied, field in choice.fields.items() if not int(occupied, 2))
-        self.rows, self.chunks = layout.rows, layout.cols
-        self.selectors = entry.selectors
-        self.width = pattern.index_bits * pattern.indices
-        self.contributors = entry.contributors
+        self.rows, self.chunks, self.selectors = (layout.axes[axis] for axis in ("row", "chunk", "selector"))
+        self.width = pattern.width
+        self.contributors = entry.text
 
     def __repr__(self) -> str:
         return f"<Metadata: {self.rows} rows x {self.chunks} chunks x {self.width} bits, selectors 0..{self.selectors - 1}>"
@@ -53,7 +52,7 @@ class Metadata:
         """
         limits = (("row", row, self.rows), ("chunk", chunk, self.chunks), ("selector", selector, self.selectors))
         place = self.layout.map.apply({name: in_range(name, value, limit) for name, value, limit in limits})
-        return place["lane"], place["field"] * self.width, self.width
+        return place["lane"], place["bit"] * self.width, self.width
 
     def index(self, row: int, col: int, selector: int = 0) -> tuple[int, int, int]:
         """``(lane, lowest bit, width)`` of the index that says from which column element ``row``, ``col`` of the packed A comes.
@@ -102,8 +101,9 @@ class Metadata:
         lane = in_range("lane", integer("lane", lane), self.layout.threads)
         selector = in_range("selector", integer("selector", selector), self.selectors)
         back = self.layout.map.inverse()
-        found = (back.apply({"lane": lane, "field": field}) | {"bit": field * self.width} for field in range(32 // self.width))
-        return [(place["row"], place["chunk"], place["bit"]) for place in found if place["selector"] == selector]
+        places = [back.apply({"lane": lane, "bit": field}) for field in range(1 << back.inputs["bit"])]
+        chosen = [(field * self.width, place) for field, place in enumerate(places) if place["selector"] == selector]
+        return [(place["row"], place["chunk"], bit) for bit, place in chosen]
 
     def pack(self, metadata: Any, selector: int = 0) -> Any:
         """Row-major metadata of one tile to the registers of all threads; batches of tiles stand in front.
@@ -115,7 +115,7 @@ class Metadata:
             TypeError: a selector that is no integer.
             ValueError: another shape or dtype, or a selector that is not legal.
         """
-        from ptxmma.arrays import metadata_words as packing
+        from ptxmma.catalog.registers import metadata_words as packing
 
         return packing.pack(self, metadata, selector)
 
@@ -126,7 +126,7 @@ class Metadata:
             TypeError: a selector that is no integer.
             ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
         """
-        from ptxmma.arrays import metadata_words as packing
+        from ptxmma.catalog.registers import metadata_words as packing
 
         return packing.unpack(self, registers, selector)
 
@@ -145,7 +145,7 @@ class Metadata:
             TypeError: a selector that is neither an integer nor None.
             ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
         """
-        from ptxmma.arrays import metadata_words as packing
+        from ptxmma.catalog.registers import metadata_words as packing
 
         return packing.pack_tiles(self, metadata, selector, pad=pad)
 
@@ -161,28 +161,28 @@ class Metadata:
             TypeError: a selector that is neither an integer nor None.
             ValueError: another shape or dtype, a selector that is not legal, or a shape that needs another number of registers.
         """
-        from ptxmma.arrays import metadata_words as packing
+        from ptxmma.catalog.registers import metadata_words as packing
 
         return packing.unpack_tiles(self, registers, selector, shape)
 
     def problems(self, registers: Any, selector: int = 0) -> Problems:
         """Every field that the instruction does not admit, of those in the threads that the selector names.
 
-        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).  What
-        comes is a sequence of :class:`~ptxmma.arrays.metadata_words.Problem`, empty where all is well, that makes each when it is asked
-        for: its length and its first are at hand for a whole layer too.
+        ``registers`` is (..., threads) of a 32-bit dtype.  Behaviour is undefined where there is any (PTX ISA 9.7.14.6.1).  The
+        result is a sequence of :class:`~ptxmma.catalog.registers.metadata_words.Problem`, empty where all is well.  It makes each when
+        it is asked for, so its length and its first are quickly known for a whole layer too.
 
         Raises:
             TypeError: a selector that is no integer.
             ValueError: as :meth:`unpack`.
         """
-        from ptxmma.arrays.metadata_words import Problems
+        from ptxmma.catalog.registers.metadata_words import Problems
 
         return Problems(self, registers, selector)
 
     @functools.cached_property
     def tiling(self) -> Tiling:
         """The order of row-major metadata in registers; worked out once."""
-        from ptxmma.arrays import metadata_words as packing
+        from ptxmma.catalog.registers import metadata_words as packing
 
         return packing.tiling(self)

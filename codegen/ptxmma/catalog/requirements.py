@@ -6,13 +6,7 @@ import functools
 from collections.abc import Iterable
 
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Observation, Requirement, Spec, Target
-
-
-@functools.cache
-def version_key(version: str) -> tuple[int, ...]:
-    """Sort key of a version: ``8.10`` comes after ``8.9``."""
-    return tuple(map(int, version.split(".")))
+from ptxmma.model import Observation, Requirement, Spec, Target, Version
 
 
 class Targets:
@@ -42,9 +36,9 @@ class Targets:
         return tuple(target for target in self.by_name.values() if all(target.name in names for names in allowed))
 
     @functools.cache  # noqa: B019
-    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: str) -> dict[str, str]:
+    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: Version) -> dict[str, Version]:
         """Target -> the larger of ``first`` and its own first version, for :meth:`common`."""
-        return {target.name: max(first, target.ptx, key=version_key) for target in self.common(sets)}
+        return {target.name: max(first, Version(target.ptx)) for target in self.common(sets)}
 
 
 @functools.lru_cache(maxsize=4)
@@ -70,10 +64,10 @@ def releases(spec: Spec, variant: Variant) -> dict[str, str]:
     return {variant.canonical: own} | found if own else found
 
 
-def floor(variant: Variant) -> str:
-    """The first PTX ISA version that has the instruction itself, whatever the target."""
-    seen = [entry.ptx for entry in variant.observed if entry.ptx]
-    return seen[0] if seen else max((rule.ptx for rule in variant.requires if rule.ptx), key=version_key)
+def floor(variant: Variant, cuda: str = "") -> Version:
+    """The first PTX ISA version that has the instruction itself, whatever the target; ``cuda`` as in :func:`accepted_by`."""
+    seen = [Version(entry.ptx) for entry in variant.observed if entry.ptx]
+    return seen[0] if seen else max(Version(rule.ptx) for rule in _enforced(variant, cuda) if rule.ptx)
 
 
 def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
@@ -81,12 +75,20 @@ def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
     return targets_of(spec.targets).common(_target_sets(variant))
 
 
-def accepted_by(spec: Spec, variant: Variant) -> dict[str, str]:
-    """Target -> first PTX ISA version: the larger of the instruction's and the target's own."""
-    return targets_of(spec.targets).first_versions(_target_sets(variant), floor(variant)).copy()
+def accepted_by(spec: Spec, variant: Variant, cuda: str = "") -> dict[str, Version]:
+    """Target -> first PTX ISA version: the larger of the instruction's and the target's own.
+
+    ``cuda`` is the release of the assembler, e.g. ``"11.7"``; without it all rules count.
+    """
+    return targets_of(spec.targets).first_versions(_target_sets(variant, cuda), floor(variant, cuda)).copy()
 
 
-def _target_sets(variant: Variant) -> tuple[tuple[str, ...], ...]:
+def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...]:
     """The sets of targets of which a variant needs one each."""
     seen = tuple(entry.targets for entry in variant.observed if entry.targets)
-    return seen or tuple(rule.targets for rule in variant.requires if rule.targets)
+    return seen or tuple(rule.targets for rule in _enforced(variant, cuda) if rule.targets)
+
+
+def _enforced(variant: Variant, cuda: str) -> list[Requirement]:
+    """The rules of a variant that the assembler of a CUDA release enforces."""
+    return [rule for rule in variant.requires if not (cuda and rule.since and Version(cuda) < rule.since)]

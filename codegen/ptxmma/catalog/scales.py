@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ptxmma.catalog.operands import in_range, integer
-from ptxmma.model import ElementType, Layout, ScaleLayout
+from ptxmma.arguments import in_range, integer
+from ptxmma.model import ElementType, Layout
 
 
 class Scales:
@@ -14,6 +14,7 @@ class Scales:
 
     Attributes:
         matrix: ``"a"`` or ``"b"``.
+        line: ``"row"`` or ``"col"``: what of the matrix has scale factors of its own.
         operand: the operand that carries them: ``"scale-a-data"``.
         element: the spec's entry of their type.
         rows: rows of A, columns of B.
@@ -22,12 +23,15 @@ class Scales:
         byte_ids, thread_ids: the legal values of these immediates.
     """
 
-    def __init__(self, layout: Layout, entry: ScaleLayout, element: ElementType, operand: str) -> None:
+    def __init__(self, layout: Layout, matrix: str, element: ElementType, operand: str) -> None:
         self.layout = layout
-        self.matrix, self.operand, self.element = entry.operand, operand, element
-        self.rows, self.blocks = layout.rows, layout.cols
-        self.shape = (self.rows, self.blocks) if self.matrix == "a" else (self.blocks, self.rows)
-        self.byte_ids, self.thread_ids = entry.byte_ids, entry.thread_ids
+        self.matrix, self.operand, self.element = matrix, operand, element
+        self.line, *_ = layout.axes  # "row" of A, "col" of B
+        self.rows, self.blocks = layout.axes[self.line], layout.axes["block"]
+        self.shape = (self.rows, self.blocks) if self.line == "row" else (self.blocks, self.rows)
+        self.byte_ids, self.thread_ids = (
+            tuple(number * layout.steps.get(axis, 1) for number in range(layout.axes[axis])) for axis in ("byte_id", "thread_id")
+        )
 
     def __repr__(self) -> str:
         return f"<Scales of {self.matrix}: {self.rows} rows x {self.blocks} blocks of {self.element.name}>"
@@ -41,7 +45,7 @@ class Scales:
             TypeError: something that is neither an integer nor an array, or an id that is no integer.
             ValueError: a scalar out of range, or an id that is not legal.
         """
-        place = {"row": in_range("row", row, self.rows), "block": in_range("block", block, self.blocks)}
+        place = {self.line: in_range(self.line, row, self.rows), "block": in_range("block", block, self.blocks)}
         for name, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
             chosen = integer(name, value)
             if chosen not in legal:
@@ -66,7 +70,7 @@ class Scales:
             TypeError: an id that is no integer.
             ValueError: another shape or dtype, a negative scale factor, or an id that is not legal.
         """
-        from ptxmma.arrays import scale_words as packing
+        from ptxmma.catalog.registers import scale_words as packing
 
         return packing.pack(self, scales, byte_id, thread_id, registers)
 
@@ -77,7 +81,7 @@ class Scales:
             TypeError: an id that is no integer.
             ValueError: another shape or dtype, or an id that is not legal.
         """
-        from ptxmma.arrays import scale_words as packing
+        from ptxmma.catalog.registers import scale_words as packing
 
         return packing.unpack(self, registers, byte_id, thread_id)
 
@@ -98,7 +102,7 @@ class Scales:
             TypeError: an id that is no integer.
             ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
         """
-        from ptxmma.arrays import scale_words as packing
+        from ptxmma.catalog.registers import scale_words as packing
 
         return packing.pack_tiles(self, scales, byte_id, thread_id, registers, pad=pad)
 
@@ -109,6 +113,6 @@ class Scales:
             TypeError: an id that is no integer.
             ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
         """
-        from ptxmma.arrays import scale_words as packing
+        from ptxmma.catalog.registers import scale_words as packing
 
         return packing.unpack_tiles(self, registers, byte_id, thread_id, shape)

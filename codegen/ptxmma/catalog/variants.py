@@ -13,34 +13,33 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ptxmma.model import Facts, Form, Ignored, InstructionSet, Observation, Requirement, Shape, matches
+from ptxmma.model import Extents, Facts, Form, Ignored, InstructionSet, Observation, Requirement, matches
 
 _PART = re.compile(r"\.?\{\.?(\w+)\}")
-SHAPE = "shape"
-
-
-def shape_token(m: int, n: int | str, k: int) -> str:
-    """``m16n8k16``; ``m64nNk16`` where n is the letter N."""
-    return f"m{m}n{n}k{k}"
+_EXTENT = re.compile(r"\{(\w+)\}")
 
 
 class Variant:
     """One instruction: a form with one value for every qualifier.
 
-    ``facts`` holds the qualifiers and ``name``, ``family``, ``m``, ``n``, ``k``: what conditions are tested against.
+    Attributes:
+        instruction, form: the entries of the spec.
+        qualifiers: the value of each qualifier that the form gives, without its dot; ``""`` where it is absent.
+        extents: the sizes that its qualifiers say: ``{"m": 16, "n": 8, "k": 16}``.
+        facts: what conditions are tested against: extents, qualifiers, ``name`` and ``family``.
     """
 
-    def __init__(self, instruction: InstructionSet, form: Form, shape: Shape | None, n: int, qualifiers: dict[str, str]) -> None:
+    def __init__(self, instruction: InstructionSet, form: Form, templates: dict[str, str], point: dict[str, int]) -> None:
+        """``templates`` may name extents in braces, for which ``point`` has the numbers."""
         self.instruction = instruction
         self.form = form
-        self.shape = shape
-        facts: dict[str, str | int] = {**qualifiers, "name": instruction.name, "family": instruction.family}
-        if shape is not None:
-            facts |= {"m": shape.m, "n": n, "k": shape.k, SHAPE: shape_token(shape.m, n, shape.k)}
-        self.facts: Facts = facts
-        self.canonical = _spell(instruction.syntax, facts)
+        self._templates = templates
+        self.qualifiers = {name: spelled(value, point) for name, value in templates.items()} if point else templates
+        self.extents = extents(instruction, self.qualifiers)
+        self.facts: Facts = {**self.extents, **self.qualifiers, "name": instruction.name, "family": instruction.family}
+        self.canonical = _spell(instruction.syntax, self.qualifiers, form.unspelled)
 
     def __repr__(self) -> str:
         return f"Variant({self.canonical!r})"
@@ -50,10 +49,26 @@ class Variant:
         """Its name in generated code, before it is recased."""
         return _identify(self.instruction, self.facts)
 
-    @functools.cached_property
-    def ranges_over_n(self) -> bool:
-        """Whether its form has one entry for many values of n."""
-        return self.shape is not None and self.shape.ranges_over_n
+    @property
+    def ranging(self) -> dict[str, list[int]]:
+        """The extents for which its form has many numbers, with all of them, ascending."""
+        return ranging(self.form)
+
+    @property
+    def largest(self) -> dict[str, int]:
+        """Its extents, with the largest number of each that ranges."""
+        return self.extents | {name: numbers[-1] for name, numbers in self.ranging.items()}
+
+    @property
+    def shape(self) -> str:
+        """The token that spells its sizes: ``m64n8k16``; ``""`` without one."""
+        return self.qualifiers.get(self.instruction.shape, "")
+
+    @property
+    def shape_label(self) -> str:
+        """Its shape, with a capital letter for an extent that ranges: ``m64nNk16``."""
+        capitals = {extent: extent.upper() for extent in self.ranging}
+        return spelled(self._templates.get(self.instruction.shape, ""), {**self.extents, **capitals})
 
     @functools.cached_property
     def requires(self) -> tuple[Requirement, ...]:
@@ -73,15 +88,65 @@ def expand(instruction: InstructionSet) -> Iterator[Variant]:
 
 
 def expand_form(instruction: InstructionSet, form: Form) -> Iterator[Variant]:
-    """Every variant of one form."""
+    """Every variant of one form; the qualifiers that say sizes vary fastest, and extents that range faster still."""
     free = {name: values for name, values in form.qualifiers.items() if not values[0].startswith("=")}
     copied = {name: values[0][1:] for name, values in form.qualifiers.items() if values[0].startswith("=")}
-    shapes: Iterable[tuple[Shape | None, int]] = [(shape, n) for shape in form.shapes for n in shape.each_n()] or [(None, 0)]
-    for values in itertools.product(*free.values()):
-        qualifiers = dict(zip(free, values, strict=True))
-        qualifiers |= {name: qualifiers[origin] for name, origin in copied.items()}
-        for shape, n in shapes:
-            yield Variant(instruction, form, shape, n, qualifiers)
+    order = sorted(free, key=lambda name: name in instruction.extents)
+    points = _points(form)
+    for values in itertools.product(*(free[name] for name in order)):
+        chosen = dict(zip(order, values, strict=True))
+        templates = {name: chosen[copied.get(name, name)] for name in form.qualifiers}
+        for point in points:
+            yield Variant(instruction, form, templates, point)
+
+
+def _points(form: Form) -> list[dict[str, int]]:
+    """Every choice of numbers for the extents that its values have in braces."""
+    ranges = [[(name, number) for number in each_number(form, name)] for name in form.ranges]
+    return [dict(point) for point in itertools.product(*ranges)]
+
+
+def each_number(form: Form, extent: str) -> list[int]:
+    """Every number that an extent in braces stands for, ascending."""
+    return sorted({number for span in form.ranges[extent] for number in range(span.first, span.last + 1, span.step)})
+
+
+def ranging(form: Form) -> dict[str, list[int]]:
+    """The extents for which a form has many numbers, with all of them, ascending."""
+    numbers = {name: each_number(form, name) for name in form.ranges}
+    return {name: all_of_it for name, all_of_it in numbers.items() if len(all_of_it) > 1}
+
+
+def spelled(template: str, numbers: Mapping[str, int | str]) -> str:
+    """A qualifier's value with its extents' numbers: ``m64n8k16`` for ``m64n{n}k16``; a name without a number stays as it is."""
+    return _EXTENT.sub(lambda match: str(numbers.get(match[1], match[0])), template) if "{" in template else template
+
+
+def extents(instruction: InstructionSet, qualifiers: Mapping[str, str]) -> dict[str, int]:
+    """The sizes that the values of qualifiers say."""
+    sizes: dict[str, int] = {}
+    for name, entry in instruction.extents.items():
+        if value := qualifiers.get(name):
+            sizes |= sizes_in(entry, value) or {}
+    return sizes
+
+
+def sizes_in(entry: Extents, value: str) -> dict[str, int] | None:
+    """The sizes that a value says: ``{"m": 16, "n": 8, "k": 16}`` for ``m16n8k16``; None where it says none."""
+    if not entry.pattern:
+        return entry.values.get(value)
+    match = extents_pattern(entry.pattern).fullmatch(value)
+    return {name: int(number) for name, number in match.groupdict().items()} if match else None
+
+
+@functools.cache
+def extents_pattern(pattern: str) -> re.Pattern[str]:
+    """What a value of a pattern such as ``m{m}n{n}k{k}`` looks like; a name that is there twice has one number."""
+    texts = []
+    for index, part in enumerate(parts := _EXTENT.split(pattern)):
+        number = f"(?P={part})" if part in parts[1:index:2] else f"(?P<{part}>[1-9][0-9]*)"
+        texts.append(number if index % 2 else re.escape(part))
+    return re.compile("".join(texts))
 
 
 @functools.cache
@@ -105,12 +170,12 @@ def fixed_tokens(syntax: str) -> list[str]:
     return [token for literal, _ in syntax_parts(syntax) for token in literal.split(".") if token]
 
 
-def _spell(syntax: str, facts: Facts) -> str:
+def _spell(syntax: str, qualifiers: Mapping[str, str], unspelled: Collection[str]) -> str:
     text = []
     for literal, name in syntax_parts(syntax):
         text.append(literal)
-        if name and facts.get(name):
-            text.append(f".{facts[name]}")
+        if name and qualifiers.get(name) and name not in unspelled:
+            text.append(f".{qualifiers[name]}")
     return "".join(text)
 
 
@@ -128,7 +193,12 @@ def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str,
         if not usual.issuperset(name for name in group if name in instruction.qualifiers and instruction.qualifiers[name].usual):
             usual.difference_update(group)
     named = ((name, str(facts.get(name, ""))) for name in placeholders(instruction.syntax) if name not in usual)
-    return [(name, value.replace("::", "_").lower()) for name, value in named if value]
+    return [(name, recased(value)) for name, value in named if value]
+
+
+def recased(token: str) -> str:
+    """A token of PTX as part of an identifier: ``scale_vec_1x`` for ``scale_vec::1X``, ``mma_sp`` for ``mma.sp``."""
+    return token.replace("::", "_").replace(".", "_").lower()
 
 
 # --- spellings --------------------------------------------------------------------------------------------------------------
@@ -139,7 +209,16 @@ SpellingKey = tuple[tuple[str, ...], ...]
 
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
     """Every value that some form gives a qualifier."""
-    return frozenset(v for form in instruction.forms for v in form.qualifiers.get(name, ()) if v and not v.startswith("="))
+    values = (
+        spelled(value, dict(point))
+        for form in instruction.forms
+        for value in form.qualifiers.get(name, ())
+        if value and not value.startswith("=")
+        for point in (
+            itertools.product(*([(extent, n) for n in each_number(form, extent)] for extent in form.ranges)) if "{" in value else [()]
+        )
+    )
+    return frozenset(values)
 
 
 def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:

@@ -11,18 +11,19 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import advice, flow, operands, sources
+from ptxmma.check import advice, async_protocol, flow
 from ptxmma.check.diagnosis import Diagnoses, Diagnosis
 from ptxmma.check.findings import Finding, Findings, Severity
 from ptxmma.check.legality import Fault, Legality, accepted
-from ptxmma.check.reader import Function, Opcodes, Statement, Token, functions
-from ptxmma.check.scopes import Scopes
-from ptxmma.check.values import ANYTHING, PREDICATE, Value
+from ptxmma.ptx import inline_assembly, operand_values
+from ptxmma.ptx.operand_values import ANYTHING, PREDICATE, Value
+from ptxmma.ptx.scopes import Scopes
+from ptxmma.ptx.statements import Function, Opcodes, Statement, Token, functions
 
 #: Bytes that are read at a time.
 _CHUNK = 1 << 20
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-#: Findings of one function: who has more has another problem than the last of them.
+#: Findings of one function that are shown.
 _MOST_FOUND = 1 << 16
 #: Different sound instructions that are remembered.
 _MOST_SOUND = 1 << 13
@@ -31,10 +32,10 @@ _MOST_OPCODE = 300
 
 
 class Stream(Protocol):
-    """What can be read, a binary file for example."""
+    """Whatever can be read, for example a binary file."""
 
     def read(self, size: int, /) -> bytes | None:
-        """At most so many bytes; none at the end."""
+        """Return at most so many bytes, and none at the end."""
 
 
 class _Remark(NamedTuple):
@@ -59,17 +60,17 @@ class Checker:
     """
 
     def __init__(self, database: DatabaseLike = None, *, target: str | None = None, ptx: str | None = None, follow: bool = True) -> None:
-        held = catalog(database)
-        self._spec = spec = held.database.spec
+        entries = catalog(database)
+        self._spec = spec = entries.database.spec
         _known("target", target, (entry.name for entry in spec.targets))
         self._versions = {entry.version for entry in spec.isa_versions}
         _known("PTX ISA version", ptx, (entry.version for entry in spec.isa_versions))
         self._target, self._ptx = target, ptx
         self._opcodes = Opcodes(spec)
-        self._legality = Legality(held)
-        self._diagnoses = Diagnoses(held)
-        self._advice = advice.Advice(held)
-        self._protocol = flow.protocol(spec) if follow else None
+        self._legality = Legality(entries)
+        self._diagnoses = Diagnoses(entries)
+        self._advice = advice.Advice(entries)
+        self._protocol = async_protocol.protocol(spec) if follow else None
         #: Opcodes with the values of their operands, target and version, of which there is nothing to say.
         self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
 
@@ -99,15 +100,15 @@ class Checker:
     def parts(self, stream: Stream, file: str) -> Iterator[Findings]:
         """As :meth:`check_stream`, function by function, as they are read."""
         for function in self._functions(_chunks(stream), "." + file.rpartition(".")[2].lower()):
-            found = self.check_function(function, file)
+            findings = self.check_function(function, file)
             del function  # before the next one is read
-            if found.instructions:
-                yield found
+            if findings.instructions:
+                yield findings
 
     def _functions(self, chunks: Iterable[bytes], suffix: str) -> Iterator[Function]:
-        """The functions of a module; of another source, of which the ending of its name tells, the strings that hold instructions."""
-        if suffix in sources.SUFFIXES:
-            return sources.functions(b"".join(chunks), suffix, self._opcodes, self._spec)
+        """The functions of a module; of another source, by its suffix, the strings that hold instructions."""
+        if suffix in inline_assembly.SUFFIXES:
+            return inline_assembly.functions(b"".join(chunks), suffix, self._opcodes, self._spec)
         return functions(chunks, self._opcodes)
 
     def check_function(self, function: Function, file: str) -> Findings:
@@ -115,25 +116,25 @@ class Checker:
         target = function.module.target if self._target is None else self._target
         version = function.module.version if self._ptx is None else self._ptx
         count = 0
-        found: list[tuple[_Remark, bytes]] = []
+        remarks: list[tuple[_Remark, bytes]] = []
         for statement in function.statements():
             count += 1
-            if len(found) <= _MOST_FOUND:
-                found += ((remark, statement.opcode) for remark in self._remarks(function, statement, target, version))
-                if len(found) > _MOST_FOUND:
-                    text = "what else is to be said of this function is not shown"
-                    found.append((_Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
+            if len(remarks) <= _MOST_FOUND:
+                remarks += ((remark, statement.opcode) for remark in self._remarks(function, statement, target, version))
+                if len(remarks) > _MOST_FOUND:
+                    text = "this function has more findings, which are not shown"
+                    remarks.append((_Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
         if self._protocol is not None and count:
             for hazard in flow.hazards(function, self._protocol):
                 token = Token(b" " * hazard.length, hazard.offset)
-                found.append((_Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
-        found.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
-        return Findings(count, tuple(_finding(function, remark, opcode, file) for remark, opcode in found))
+                remarks.append((_Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
+        remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
+        return Findings(count, tuple(_finding(function, remark, opcode, file) for remark, opcode in remarks))
 
     def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[_Remark]:
-        """What is to be said of one instruction."""
+        """The remarks on one instruction."""
         registers = function.registers.at(statement.start)
-        values = operands.values(statement.operands, registers)
+        values = operand_values.values(statement.operands, registers)
         if statement.predicate is not None:
             yield from _predicate(statement.predicate, registers)
         key = (statement.opcode, values, target, version)
@@ -142,15 +143,15 @@ class Checker:
         whole = Token(statement.opcode, statement.start)
         spelling = _spelling(statement.opcode)
         if statement.broken is not None:
-            text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing behind the operands"
+            text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing after the operands"
             yield _Remark(Token(b"", statement.broken), "error", "syntax", text)
-        found = self._legality.find(spelling)
-        if found is None:
+        meaning = self._legality.find(spelling)
+        if meaning is None:
             yield _of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
             return
-        instruction, exact = found
+        instruction, exact = meaning
         if not exact:
-            text = f"it has a modifier that the manual does not have there; assemblers ignore it: {instruction.canonical}"
+            text = f"the manual does not allow one of its modifiers, and assemblers ignore it; write {instruction.canonical}"
             yield _Remark(whole, "warning", "undocumented", text)
         supported = accepted(instruction, target, version) and (not version or version in self._versions)
         if not supported:
@@ -162,8 +163,7 @@ class Checker:
             token = _place(function, statement, fault)
             name = token.text.decode(errors="replace")
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
-            harmless = fault.rule == "list" and isinstance(values[fault.operand], tuple)  # braces
-            severity: Severity = "error" if fault.severe else "note" if harmless else "warning"
+            severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"
             yield _Remark(token, severity, fault.rule, message)
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
         for severity, rule, message in remarks:
@@ -208,11 +208,11 @@ def _chunks(stream: Stream) -> Iterator[bytes]:
 
 def _joined(parts: Iterable[Findings]) -> Findings:
     count = 0
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for part in parts:
         count += part.instructions
-        found += part.findings
-    return Findings(count, tuple(found))
+        findings += part.findings
+    return Findings(count, tuple(findings))
 
 
 def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:
@@ -229,13 +229,13 @@ def _spelling(opcode: bytes) -> str:
 
 def _predicate(token: Token, registers: Scopes) -> Iterator[_Remark]:
     if token.text.count(b"@") > 1:
-        yield _Remark(token, "error", "syntax", "an instruction has one predicate")
+        yield _Remark(token, "error", "syntax", "an instruction can have only one predicate")
         return
     name = token.text.lstrip(b"@! \t\r\n")
     kind = registers.known[name] or registers.unregistered(name)
     if kind not in (PREDICATE, ANYTHING):
         what = f"a .{kind} register" if kind else "not declared here"
-        yield _Remark(token, "error", "predicate", f"a predicate is expected; {name.decode()} is {what}")
+        yield _Remark(token, "error", "predicate", f"{name.decode()} must be a declared register of type .pred; it is {what}")
 
 
 def _of_opcode(opcode: Token, diagnosis: Diagnosis) -> _Remark:
@@ -252,7 +252,7 @@ def _place(function: Function, statement: Statement, fault: Fault) -> Token:
     operand = function.operand(statement, fault.operand)
     if fault.element < 0:
         return operand
-    elements = operands.elements(operand)
+    elements = operand_values.elements(operand)
     return elements[fault.element] if fault.element < len(elements) else operand
 
 

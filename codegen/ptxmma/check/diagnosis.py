@@ -1,4 +1,4 @@
-"""Why a spelling is no instruction of a target and version, and what comes closest."""
+"""Why a spelling is not an instruction of a target and version, and which one is closest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections import Counter
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.requirements import targets_of, version_key
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.check.legality import accepted
+from ptxmma.model import Version
 
-#: Different opcodes for which the closest is looked for: it takes a while, and who has more has no use for it.
+#: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
 _MOST = 100
 #: Characters of a spelling that are looked at.
 _LONGEST = 1000
@@ -40,7 +41,7 @@ class Diagnoses:
         self._known: dict[tuple[str, str, str], Diagnosis] = {}
 
     def unknown(self, spelling: str, target: str, version: str) -> Diagnosis:
-        """Of a spelling that is no instruction."""
+        """Explain a spelling that is not an instruction."""
         key = (spelling[:_LONGEST], target, version)
         if key not in self._known:
             if len(self._known) >= _MOST:
@@ -49,11 +50,11 @@ class Diagnoses:
         return self._known[key]
 
     def unsupported(self, instruction: Instruction, target: str, version: str) -> Diagnosis:
-        """Of an instruction that a target, or a version, does not have, or of which the version is none."""
+        """Explain why a target or version does not have an instruction; the version may also be unknown."""
         key = (instruction.canonical, target, version)
         if key not in self._known:
             if len(self._known) >= _MOST:
-                return Diagnosis("target", f"{target} does not have it with PTX ISA {version}")
+                return Diagnosis("target", f"{target} does not support it with PTX ISA {version}")
             self._known[key] = self._refused(instruction, target, version)
         return self._known[key]
 
@@ -65,37 +66,37 @@ class Diagnoses:
         own = close.split(".")
         wrong = list((Counter(tokens) - Counter(own)).elements())
         missing = list((Counter(own) - Counter(tokens)).elements())
+        lacks = f"{_listed(missing)} {_are(missing)} missing"
         if wrong:
-            beside = f" where it has {_listed(missing)}" if missing else ""
-            reason = f"{_listed(wrong)} {'do' if len(wrong) > 1 else 'does'} not belong there{beside}"
+            reason = f"{_listed(wrong)} {_are(wrong)} not allowed here" + (f", {lacks}" if missing else "")
         else:
-            reason = f"{_listed(missing)} is missing" if missing else "its types or layouts stand in another order"
+            reason = lacks if missing else "its types or layouts are in the wrong order"
         return Diagnosis("unknown-instruction", f"no such instruction: {reason}; the closest is {close}", wrong[0] if wrong else "")
 
     def _refused(self, instruction: Instruction, target: str, version: str) -> Diagnosis:
         accepts = instruction.accepted_by()
         if accepted(instruction, target, version):
             versions = ", ".join(entry.version for entry in self._catalog.database.spec.isa_versions)
-            return Diagnosis("version", f"{version} is no PTX ISA version of which the database knows; known: {versions}")
+            return Diagnosis("version", f"PTX ISA {version} is unknown; known versions: {versions}")
         if target in accepts:
             return Diagnosis(
-                "version", f"needs PTX ISA {accepts[target]} on {target}, and is checked for {version}{self._stated(instruction)}"
+                "version", f"needs PTX ISA {accepts[target]} on {target}, but is checked for {version}{self._stated(instruction)}"
             )
         known = {entry.name for entry in self._catalog.database.spec.targets}
-        first = min(accepts, key=lambda name: version_key(accepts[name])) if accepts else ""
-        where = f"{target} does not have it" if target in known else f"{target} is no target of which the database knows that it has it"
+        first = min(accepts, key=accepts.__getitem__) if accepts else ""
+        where = f"{target} does not support it" if target in known else f"the target {target} is unknown"
         if not target:
-            return Diagnosis("version", f"needs PTX ISA {accepts[first]}, and is checked for {version}{self._stated(instruction)}")
+            return Diagnosis("version", f"needs PTX ISA {accepts[first]}, but is checked for {version}{self._stated(instruction)}")
         close = self._legal(instruction.canonical, target, version)
-        text = f"{where}; targets that do: {self._named(accepts)}{self._stated(instruction)}"
-        return Diagnosis("target", text + (f"; the closest here is {close}" if close else ""))
+        text = f"{where}; supported: {self._named(accepts)}{self._stated(instruction)}"
+        return Diagnosis("target", text + (f"; the closest that {target} supports is {close}" if close else ""))
 
-    def _named(self, accepts: dict[str, str]) -> str:
+    def _named(self, accepts: dict[str, Version]) -> str:
         """The target that had it first, and those that include no other one, each with its first version."""
         targets = targets_of(self._catalog.database.spec.targets)
-        first = min(accepts, key=lambda name: version_key(accepts[name]))
+        first = min(accepts, key=accepts.__getitem__)
         least = [name for name in accepts if not any(other != name and other in targets.features(name) for other in accepts)]
-        return ", ".join(f"{name} from PTX ISA {accepts[name]} on" for name in dict.fromkeys([first, *least]))
+        return ", ".join(f"{name} from PTX ISA {accepts[name]}" for name in dict.fromkeys([first, *least]))
 
     def _stated(self, instruction: Instruction) -> str:
         """Where the manual asks for it."""
@@ -122,6 +123,10 @@ class Diagnoses:
 def _numbers(tokens: list[str]) -> tuple[int, ...]:
     match = next(filter(None, (re.fullmatch(r"m(\d{1,4})n(\d{1,4})k(\d{1,4})", token) for token in tokens)), None)
     return tuple(map(int, match.groups())) if match else ()
+
+
+def _are(tokens: list[str]) -> str:
+    return "are" if len(tokens) > 1 else "is"
 
 
 def _listed(tokens: list[str]) -> str:

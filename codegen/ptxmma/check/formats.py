@@ -21,46 +21,46 @@ _COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note":
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def text(found: Findings, *, colour: bool = False, width: int = _WIDTH) -> str:
+def text(findings: Findings, *, colour: bool = False, width: int = _WIDTH) -> str:
     """``file:line:column: severity: message [rule]``, the source line, and a caret under the token.
 
     Args:
-        found: what a check found.
+        findings: what a check found.
         colour: whether to write the escape codes of a terminal.
-        width: columns of a terminal; a source line that is longer is cut round its caret.
+        width: columns of a terminal; a longer source line is cut around its caret.
     """
-    return "".join(f"{line}\n" for finding in found for line in _lines(finding, _styles(colour), width))
+    return "".join(f"{line}\n" for finding in findings for line in _lines(finding, _styles(colour), width))
 
 
-def as_json(found: Findings) -> str:
+def as_json(findings: Findings) -> str:
     """``{"instructions": n, "findings": [{"file", "line", "column", "severity", "rule", "instruction", "message"}, ...]}``."""
-    rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in found]
-    return json.dumps({"instructions": found.instructions, "findings": rows}, indent=2) + "\n"
+    rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in findings]
+    return json.dumps({"instructions": findings.instructions, "findings": rows}, indent=2) + "\n"
 
 
-def sarif(found: Findings, rules: Mapping[str, str]) -> str:
+def sarif(findings: Findings, rules: Mapping[str, str]) -> str:
     """A SARIF 2.1.0 log, which code hosts and editors read.
 
     Args:
-        found: what a check found.
+        findings: what a check found.
         rules: the name of each rule and what it asks for.
 
     Raises:
         KeyError: a finding has a rule that is not among ``rules``.
     """
-    from ptxmma import __version__
+    from ptxmma.release import __version__
 
     places = {rule: place for place, rule in enumerate(rules)}
     described = [{"id": rule, "shortDescription": {"text": help_text}, "help": {"text": help_text}} for rule, help_text in rules.items()]
     driver = {"name": "ptxmma", "version": __version__, "rules": described}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in found]}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in findings]}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
 
 
-def github(found: Findings) -> str:
+def github(findings: Findings) -> str:
     """Workflow commands, of which GitHub makes annotations in the changed files of a pull request."""
-    return "".join(map(_command, found))
+    return "".join(map(_command, findings))
 
 
 # --- text ----------------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def _window(finding: Finding, width: int) -> tuple[str, int, int]:
 
 
 def _printable(text: str) -> str:
-    """A text whose every character stands on its line: no escape codes, no halves of characters."""
+    """A text without control characters: no escape codes, no halves of characters."""
     return (
         text
         if text.isprintable()

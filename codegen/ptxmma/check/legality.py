@@ -1,30 +1,22 @@
-"""Whether an assembler takes an instruction: its spelling, its operands, its target and version.
+"""Whether an assembler accepts an instruction: its spelling, its operands, its target and version.
 
-How assemblers type operands, by ptxas 11.7 to 13.5:
-
-- A list of registers of one type has that type.  One of mixed types passes as untyped bits if all have one size and no two neighbours
-  have types that exclude each other: integer, floating point, f16x2.  Types without a sign (``b32``) go with any.
-- Constants are elements of such lists too, integers of integer type and others of floating-point type: s64, f64 and, in hexadecimal, f32.
-  A list of constants alone passes where it is mixed, or one of registers of their type would; one that begins with f32, with f32 only.
-- Such a list of one, two, four or eight elements also passes for a single register of 32 bits that may have any
-  type; not where an assembler puts other instructions in the place of one.  Instructions of a warpgroup take any number of elements.
-- A predicate passes for 32 bits of a class of its own; where it stands for a single register, where a list of it would pass.
-- ``_`` in a list means that an element of the result is not wanted; those on both sides of it are neighbours.
+Spellings, targets, versions, the numbers and types of registers, and constants are judged as assemblers judge them; where they do
+otherwise than the manual says, the rules of the errata say so.  Operand lists follow the manual: registers of one type in braces, and
+no braces around a single operand.  Some assemblers accept other lists on some targets; no compiler writes them.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.requirements import version_key
 from ptxmma.catalog.variants import without_ignored
-from ptxmma.check.sightings import Sightings
-from ptxmma.check.values import (
+from ptxmma.check.quirks import BRACES, Quirks
+from ptxmma.model import Facts, Ignored, matches
+from ptxmma.ptx import lines as ptx
+from ptxmma.ptx.operand_values import (
     ADDRESS,
     ANYTHING,
     BROKEN,
@@ -37,25 +29,25 @@ from ptxmma.check.values import (
     UNREGISTERED,
     Scalar,
     Value,
-    class_of,
 )
-from ptxmma.model import Facts, Ignored, matches
-from ptxmma.ptx import lines as ptx
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
 
-#: The type of a metadata register that is refused where an assembler puts other instructions in the place of one.
-_REWRITTEN = "f32"
-_CONSTANTS = (FLOAT, DOUBLE)
-_OTHERS = frozenset({FLOAT, DOUBLE, UNDECLARED, SINK, NEGATED, ADDRESS, BROKEN, UNREGISTERED})
-
-_BITS = re.compile(r"[a-z]+(\d+)(?:x(\d))?")
-#: Bits of the registers in most lists, and of an f32 constant.
-_SINGLE = 32
-#: How many elements a list has that may stand where one register is wanted.
-_IN_BRACES = (1, 2, 4, 8)
-#: Characters of a spelling beyond which it is none, whatever it says.
+#: Values that are neither a register nor an integer, in words.
+_IN_WORDS = {
+    FLOAT: "an f32 constant",
+    DOUBLE: "an f64 constant",
+    UNDECLARED: "a name that is not declared here",
+    SINK: "_",
+    NEGATED: "a negated predicate",
+    ADDRESS: "an address",
+    BROKEN: "text that cannot be read",
+    UNREGISTERED: "a special register or a variable",
+}
+#: The rule that a value breaks where a register is expected; of all others it is "operand-kind".
+_RULES = {UNDECLARED: "undeclared", BROKEN: "syntax"}
+#: Characters of the longest spelling that is looked up.
 _LONGEST = 1000
 #: Different opcodes and operand lists that are remembered.
 _REMEMBERED = 1 << 13
@@ -84,236 +76,185 @@ class Legality:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._bits = {entry.name: entry.bits for entry in catalog.database.spec.types.registers}
-        self._sightings = Sightings(self._catalog, self)
+        self._quirks = Quirks(catalog.database.spec)
         self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
         self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
 
     def _find(self, spelling: str) -> tuple[Instruction, bool] | None:
-        """The instruction of a spelling, and whether the database has the spelling; None where assemblers take none."""
+        """The instruction of a spelling, and whether the database has the spelling; None where assemblers accept none.
+
+        This is where the quirks of spellings come in: modifiers in another order, twice, or ignored.
+        """
         if len(spelling) > _LONGEST:
             return None
-        if (found := self._catalog.meaning(spelling)) is not None:
-            return found, True
+        if (instruction := self._catalog.meaning(spelling)) is not None:
+            return instruction, True
         for entry in self._catalog.database.spec.instructions:
             for shorter, ignored in without_ignored(entry, spelling):
-                found = self._catalog.meaning(shorter)
-                if found is not None and found.variant.instruction is entry and _hold(ignored, found.variant.facts):
-                    return found, False
+                instruction = self._catalog.meaning(shorter)
+                if instruction is not None and instruction.variant.instruction is entry and _hold(ignored, instruction.variant.facts):
+                    return instruction, False
         return None
 
     def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
-        """What is wrong with the operands of an instruction on a target; those of the operand list that they fit best."""
+        """What is wrong with the operands of an instruction on a target: the faults of the operand list that they fit best."""
         forms = ptx.operand_lists(instruction)
-        found = [
-            [self._as_seen(fault, instruction, form, values, target) for fault in faults] + self._mixed(instruction, form, values, target)
-            for form in forms
-            for faults in [self.of_form(form, values)]
-            if faults is not None
-        ]
-        if not found:
+        names = [(form, ptx.items(form.syntax)) for form in forms]
+        judged = [self._of_form(instruction, form, items, values, target) for form, items in names if len(items) == len(values)]
+        if not judged:
             if other := _miscounted(forms, values):
                 return (other,)
             lists = " or ".join(form.syntax or "no operands" for form in forms)
             return (Fault("operand-count", f"{_count(len(values), 'operand')} where it takes {lists}"),)
-        best: list[Fault] = min(found, key=_weight)
+        best = min(judged, key=_weight)
         if any(fault.severe for fault in best) and (other := _miscounted(forms, values)):
             return (other,)
         return tuple(best)
 
     def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
-        """Whether assemblers take these operands on a target; ``""``: on any."""
+        """Whether an instruction takes these operands on a target; ``""``: on any."""
         return not any(fault.severe for fault in self.faults(instruction, tuple(values), target))
 
-    def _as_seen(self, fault: Fault, instruction: Instruction, form: OperandForm, values: tuple[Value, ...], target: str) -> Fault:
-        """A fault that assemblers let pass is none that they refuse."""
-        if fault.operand < 0:
-            return fault
-        value = values[fault.operand]
-        braces = fault.rule == "list" and isinstance(value, tuple)
-        if braces and not _stands_for_one(value, instruction):
-            return fault._replace(severe=True)
-        odd = braces or (fault.rule != "list" and value == PREDICATE)
-        if not fault.severe:
-            return fault._replace(severe=odd and not self._sightings.takes_braces(instruction, target))
-        # What is odd passes where an assembler does not put other instructions in the place of one.
-        taken = self._sightings.takes(instruction, form, fault.operand, _REWRITTEN if odd else value, target)
-        if fault.rule == "list" and not braces:  # a register for a list: it, too
-            taken = taken and self._sightings.takes_braces(instruction, target)
-        return fault._replace(severe=not taken)
-
-    def _mixed(self, instruction: Instruction, form: OperandForm, values: tuple[Value, ...], target: str) -> list[Fault]:
-        """Lists of which assemblers refuse a member, though they take it elsewhere."""
-        return [
-            Fault("register-type", "assemblers put another instruction in the place of this one, which does not take all of these", place)
-            for place, value in enumerate(values)
-            if isinstance(value, tuple) and self._sightings.refuses_member(instruction, form, place, value, target)
-        ]
-
-    def of_form(self, form: OperandForm, values: tuple[Value, ...]) -> list[Fault] | None:
-        """What is wrong with operands of one list; None where it has another number of them."""
-        names = ptx.items(form.syntax)
-        if len(names) != len(values):
-            return None
-        found: list[Fault] = []
+    def _of_form(
+        self, instruction: Instruction, form: OperandForm, names: list[str], values: tuple[Value, ...], target: str
+    ) -> list[Fault]:
+        """What is wrong with as many operands as an operand list has."""
+        faults: list[Fault] = []
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             if name.startswith("{"):
-                found += self._group(form, ptx.items(name[1:-1]), value, place)
-            elif form.operand(name).elements:
-                found += self._list(form.operand(name), value, place)
-            else:
-                found += self._scalar(form.operand(name), value, place)
-        return found
+                faults += self._group(instruction, form, ptx.items(name[1:-1]), value, place, target)
+            elif fault := self._fault(instruction, form.operand(name.strip("[]")), value, target):
+                faults.append(fault._replace(operand=place))
+        return faults
 
-    def _group(self, form: OperandForm, names: list[str], value: Value, place: int) -> list[Fault]:
-        """Several operands in braces."""
+    def _group(
+        self, instruction: Instruction, form: OperandForm, names: list[str], value: Value, place: int, target: str
+    ) -> Iterable[Fault]:
+        """What is wrong with several operands in braces."""
         if value == ANYTHING:
-            return []
+            return
+        syntax = f"{{{', '.join(names)}}}"
         if not isinstance(value, tuple):
-            return [Fault("list", f"{{{', '.join(names)}}} takes a list in braces, not {_told(value)}", place)]
-        if len(value) != len(names):
-            return [Fault("register-count", f"{{{', '.join(names)}}} has {len(names)} elements, not {len(value)}", place)]
-        found = []
-        for element, (name, each) in enumerate(zip(names, value, strict=True)):
-            operand = form.operand(name)
-            for fault in self._scalar(operand, each, place):
-                loose = _is_loose(value, element, operand.register_types)
-                found.append(fault._replace(element=element, severe=fault.severe and not loose))
-        return found
+            yield Fault("list", f"{syntax} must be a list in braces, not {_in_words(value)}", place)
+        elif len(value) != len(names):
+            yield Fault("register-count", f"{syntax} must have {len(names)} elements, not {len(value)}", place)
+        else:
+            for element, (name, each) in enumerate(zip(names, value, strict=True)):
+                if fault := self._fault(instruction, form.operand(name), each, target):
+                    mixed = fault.rule in ("register-type", "operand-kind") and len(set(map(_type, value))) > 1
+                    yield fault._replace(rule="list" if mixed else fault.rule, operand=place, element=element)
 
-    def _scalar(self, operand: Operand, value: Value, place: int) -> list[Fault]:
-        """An operand that is one register or constant."""
-        if isinstance(value, tuple):
-            return self._in_braces(operand, value, place)
+    def _fault(self, instruction: Instruction, operand: Operand, value: Value, target: str) -> Fault | None:
+        """What is wrong with an operand, by the manual and by what assemblers do otherwise."""
         if value == ANYTHING:
-            return []
-        if isinstance(value, int):
-            return self._integer(operand, value, place)
-        if value in _OTHERS:
-            if value == NEGATED and operand.takes_register:
-                return self._scalar(operand, PREDICATE, place)
-            if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
-                return [Fault("constant", f"{operand.name} is a constant; the manual has {self._wanted(operand)}", place, severe=False)]
-            rule = "undeclared" if value == UNDECLARED else "syntax" if value == BROKEN else "operand-kind"
-            return [Fault(rule, f"{operand.name} is {self._wanted(operand)}, not {_told(value)}", place)]
-        if not operand.takes_register:
-            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, not a register", place)]
-        if value in operand.register_types:
-            return []
-        odd = value == PREDICATE and self._takes_any(operand)
-        return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{value}", place, severe=not odd)]
+            return None
+        if isinstance(value, tuple) and len(value) == 1 and operand.takes_register and not operand.elements:
+            inside, braces = self._fault(instruction, operand, value[0], target), self._of_braces(instruction, operand, target)
+            return inside if inside is not None and (inside.severe or not braces.severe) else braces
+        if value == NEGATED and operand.takes_register:
+            value = PREDICATE
+        fault = _of_list(operand, value) if operand.listed else _of_single(operand, value)
+        accepted = self._quirks.accepts(instruction, operand, value, target)
+        if accepted is None or (fault is None and accepted):
+            return fault
+        if fault is None:
+            where = f" for {target}" if target else ""
+            return Fault("register-type", f"{operand.name} must be {_wanted(operand)}: assemblers refuse {_in_words(value)} here{where}")
+        if accepted and isinstance(value, int) and operand.immediates is None:
+            text = f"{operand.name} should be {_wanted(operand)}: assemblers accept a constant, but not all generate code for it"
+            return Fault("constant", text, severe=False)
+        return fault._replace(severe=not accepted)
 
-    def _in_braces(self, operand: Operand, value: tuple[Scalar, ...], place: int) -> list[Fault]:
-        """A list where one register is wanted."""
-        for element, each in enumerate(value):
-            if each in _OTHERS and each not in _CONSTANTS:
-                return [fault._replace(element=element) for fault in self._scalar(operand, each, place)]
-        if not operand.takes_register or self._size(operand.register_types[0]) != _SINGLE:
-            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, no list", place)]
-        value = _filled(operand, value)
-        if len(kinds := set(_kinds(value))) == 1 and self._size(kinds.pop()) != _SINGLE:
-            return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, no list of another size", place)]
-        text = f"{operand.name} is {self._wanted(operand)}; braces round it pass in some assemblers only"
-        return [*self._clash(operand, value, place), Fault("list", text, place, severe=not self._takes_any(operand))]
+    def _of_braces(self, instruction: Instruction, operand: Operand, target: str) -> Fault:
+        """The fault of braces around a single register: CUTLASS writes them, and some assemblers accept them."""
+        accepted = self._quirks.accepts(instruction, operand, BRACES, target)
+        text = f"{operand.name} {'should' if accepted else 'must'} be {_wanted(operand)}, without braces"
+        return Fault("list", text, severe=not accepted)
 
-    def _integer(self, operand: Operand, value: int, place: int) -> list[Fault]:
-        if operand.immediates is not None:
-            if value in operand.immediates:
-                return []
-            return [Fault("immediate", f"{operand.name} is {self._wanted(operand)}, not {value}", place)]
-        # An integer constant has 64 bits: it stands for a register of that size.
-        if any(self._size(kind) == 64 and kind[0] in "us" for kind in operand.register_types):
-            text = f"{operand.name} is a constant: assemblers take it, but not all make code of it; the manual has {self._wanted(operand)}"
-            return [Fault("constant", text, place, severe=False)]
-        return [Fault("operand-kind", f"{operand.name} is {self._wanted(operand)}, not {_told(value)}", place)]
 
-    def _list(self, operand: Operand, value: Value, place: int) -> list[Fault]:
-        """An operand that is a list of registers."""
-        if value == ANYTHING:
-            return []
-        wanted = f"a list of {_count(operand.registers, f'{_types(operand)} register')}"
-        if not isinstance(value, tuple):
-            return [Fault("list", f"{operand.name} is {wanted}, not {_told(value)}", place)]
-        if BROKEN in value:
-            return [Fault("syntax", f"{operand.name} is {wanted}; this is no register", place, value.index(BROKEN))]
-        if len(value) != operand.registers:
-            return [Fault("register-count", f"{operand.name} is {wanted}; here are {len(value)}", place)]
-        value = _filled(operand, value)
-        first = value[0]
-        if first in operand.register_types and value.count(first) == len(value):
-            return []
-        for element, each in enumerate(value):
-            if each in (UNDECLARED, NEGATED, ADDRESS):
-                rule = "undeclared" if each == UNDECLARED else "operand-kind"
-                return [Fault(rule, f"{operand.name} is {wanted}, not {_told(each)}", place, element)]
-            if operand.access != "write" and each == SINK:
-                return [Fault("sink", f"{operand.name} is read: _ stands for results that are not wanted", place, element)]
-            if operand.access != "read" and (isinstance(each, int) or each in _CONSTANTS):
-                return [Fault("operand-kind", f"{operand.name} is written: it takes registers, not {_told(each)}", place, element)]
-        return self._typed(operand, value, place, wanted)
+def _of_single(operand: Operand, value: Value) -> Fault | None:
+    """What is wrong with an operand that is one register, constant or address."""
+    must = f"{operand.name} must be {_wanted(operand)}"
+    if operand.kind == "address":
+        return None if value == ADDRESS else Fault("operand-kind", f"{must}, not {_in_words(value)}")
+    if isinstance(value, tuple):
+        return Fault("list", f"{must}, without braces")
+    if isinstance(value, int):
+        if operand.immediates is None:
+            return Fault("operand-kind", f"{must}, not {_in_words(value)}")
+        return None if value in operand.immediates else Fault("immediate", f"{must}, not {value}")
+    if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
+        text = f"{operand.name} should be {_wanted(operand)}: assemblers accept a constant, but not all generate code for it"
+        return Fault("constant", text, severe=False)
+    if value in _IN_WORDS:
+        return Fault(_RULES.get(value, "operand-kind"), f"{must}, not {_in_words(value)}")
+    if not operand.takes_register:
+        return Fault("operand-kind", f"{must}, not a register")
+    return None if value in operand.register_types else Fault("register-type", f"{must}, not .{value}")
 
-    def _typed(self, operand: Operand, value: tuple[Scalar, ...], place: int, wanted: str) -> list[Fault]:
-        """Whether the types in a list go together, and with its operand."""
-        size = self._size(operand.register_types[0])
-        kinds = _kinds(value)
-        registers = [each for each in value if isinstance(each, str) and each not in _CONSTANTS and each != SINK]
-        if not kinds:
-            return [Fault("sink", f"{operand.name} has no element that is wanted", place)]
-        converted = (isinstance(value[0], int) or value[0] in _CONSTANTS) and _constants_fit(kinds[:1], operand.register_types, size)
-        if clash := self._clash(operand, value, place, converted):
-            return clash
-        if PREDICATE in registers:
-            odd = len(set(kinds)) > 1 or self._takes_any(operand)
-            return [Fault("register-type", f"{operand.name} is {wanted}, not .{PREDICATE}", place, value.index(PREDICATE), not odd)]
-        if len(set(kinds)) > 1:
-            return []
-        if not registers:
-            fits = _constants_fit(kinds, operand.register_types, size)
-            return [] if fits else [Fault("operand-kind", f"{operand.name} is {wanted}, not constants", place)]
-        if kinds[0] not in operand.register_types:
-            return [Fault("register-type", f"{operand.name} is {wanted}, not .{kinds[0]}", place)]
-        return []
 
-    def _clash(self, operand: Operand, value: tuple[Scalar, ...], place: int, converted: bool = False) -> list[Fault]:
-        """The first element of a list with another size than wanted, unless it is converted, or a type that its neighbour excludes."""
-        size = self._size(operand.register_types[0])
-        for element, each in enumerate(value):
-            if not converted and isinstance(each, str) and each not in _OTHERS and self._size(each) != size:
-                return [Fault("register-type", f"{operand.name} takes {self._wanted(operand)}, not .{each}", place, element)]
-        wanted = [(element, each) for element, each in enumerate(value) if each != SINK]
-        for (_, before), (element, each) in itertools.pairwise(wanted):
-            one, other = class_of(before), class_of(each)
-            if value[0] == FLOAT and (each == DOUBLE or isinstance(each, int)) and size == _SINGLE:
-                text = f"{operand.name} begins with {_told(FLOAT)}, and {_told(each)} has another size"
-                return [Fault("operand-kind", text, place, element)]
-            if one and other and one != other:
-                text = f"{operand.name} mixes {_told(before)} and {_told(each)}"
-                return [Fault("register-type", text, place, element)]
-        return []
+def _of_list(operand: Operand, value: Value) -> Fault | None:
+    """What is wrong with an operand that is a list of registers."""
+    must = f"{operand.name} must be {_wanted(operand)}"
+    if not isinstance(value, tuple):
+        return Fault("list", f"{must}, not {_in_words(value)}")
+    if BROKEN in value:
+        return Fault("syntax", f"{must}; this is not a register", element=value.index(BROKEN))
+    if len(value) != operand.registers:
+        return Fault("register-count", f"{must}, not of {len(value)}")
+    registers = [each for each in value if each not in (SINK, ANYTHING)]
+    for element, each in enumerate(value):
+        if each == SINK and operand.access != "write":
+            return Fault("sink", f"{must}: _ can only replace results that are not needed", element=element)
+        if isinstance(each, int) or each in (FLOAT, DOUBLE):
+            return Fault("list", f"{must}, not of {_in_words(each)}", element=element)
+        if each != SINK and each in _IN_WORDS:
+            return Fault(_RULES.get(each, "operand-kind"), f"{must}, not of {_in_words(each)}", element=element)
+    if not registers:
+        return Fault("sink", f"{must}: at least one result must be kept") if SINK in value else None
+    first = registers[0]
+    for element, each in enumerate(value):
+        if each not in (SINK, ANYTHING, first):
+            text = f"{operand.name} must have registers of one type, not .{first} and .{each}"
+            return Fault("list", text, element=element)
+    return None if first in operand.register_types else Fault("register-type", f"{must}, not of .{first}")
 
-    def _size(self, kind: str) -> int:
-        """Bits of a register type, as lists of registers count them: assemblers let a predicate stand for 32."""
-        if kind == PREDICATE:
-            return 32
-        if kind in self._bits:
-            return self._bits[kind]
-        match = _BITS.fullmatch(kind)
-        return int(match[1]) * int(match[2] or 1) if match else 0
 
-    def _takes_any(self, operand: Operand) -> bool:
-        """Whether an operand takes 32 bits of every class."""
-        classes = {class_of(kind) for kind in self._bits if kind != PREDICATE and self._size(kind) == 32}
-        return classes == {class_of(kind) for kind in operand.register_types}
+def _wanted(operand: Operand) -> str:
+    """What an operand may be."""
+    types = _either([f".{kind}" for kind in operand.register_types])
+    if operand.kind == "address":
+        return f"an address in brackets, of a {types} register or a variable"
+    if operand.listed:
+        return f"a list of {_count(operand.registers, f'{types} register')}"
+    register = f"a {types} register" if operand.takes_register else ""
+    return " or ".join(filter(None, (register, _constants(operand.immediates))))
 
-    def _wanted(self, operand: Operand) -> str:
-        """What may stand there."""
-        constant = ""
-        if operand.immediates is not None:
-            legal = operand.immediates
-            values = f"{legal[0]}..{legal[-1]}" if isinstance(legal, range) or len(legal) > 4 else " or ".join(map(str, legal))
-            constant = f"the constant {values}" if len(legal) == 1 else f"a constant, {values}"
-        register = f"a {_types(operand)} register" if operand.takes_register else ""
-        return " or ".join(filter(None, (register, constant)))
+
+def _constants(values: Sequence[int] | None) -> str:
+    if values is None:
+        return ""
+    if isinstance(values, range) or len(values) > 4:
+        return f"a constant from {values[0]} to {values[-1]}"
+    return f"the constant {_either(list(map(str, values)))}"
+
+
+def _either(words: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _type(value: Scalar) -> str:
+    """The type of a register, or one name for all integers."""
+    return "integer" if isinstance(value, int) else value
+
+
+def _in_words(value: Value) -> str:
+    if isinstance(value, tuple):
+        return "such a list"
+    if isinstance(value, int):
+        return f"the constant {value}"
+    return _IN_WORDS.get(value, f".{value}")
 
 
 def _hold(ignored: Iterable[Ignored], facts: Facts) -> bool:
@@ -321,68 +262,10 @@ def _hold(ignored: Iterable[Ignored], facts: Facts) -> bool:
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:
-    """Whether a target takes an instruction in a version; an empty one stands for any."""
-    found = instruction.accepted_by()
-    first = [found[target]] if target in found else [] if target else list(found.values())
-    return any(not version or version_key(each) <= version_key(version) for each in first)
-
-
-def _filled(operand: Operand, value: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """A list with a register of the operand's own type for whatever fits."""
-    return tuple(operand.register_types[0] if each == ANYTHING else each for each in value) if ANYTHING in value else value
-
-
-def _stands_for_one(value: Value, instruction: Instruction) -> bool:
-    """Whether a list has a length with which it may stand where an instruction wants one register: those of a warpgroup take any."""
-    return isinstance(value, tuple) and (len(value) in _IN_BRACES or instruction.variant.instruction.scope == "warpgroup")
-
-
-def _is_loose(value: tuple[Scalar, ...], element: int, types: Sequence[str]) -> bool:
-    """Whether assemblers let an element of operands in braces pass that is none of the types."""
-    each, others = value[element], [*value[:element], *value[element + 1 :]]
-    if each in _CONSTANTS:  # beside registers of no class
-        return all(other in types and class_of(other) == "" for other in others)
-    # Behind an integer constant they look at registers of integers no more.
-    return isinstance(value[0], int) and isinstance(each, str) and each not in _OTHERS and class_of(each) in ("", "integer")
-
-
-def _constants_fit(kinds: list[str], types: Sequence[str], size: int) -> bool:
-    """Whether a list of constants alone passes where registers of some types stand, the usual one first."""
-    if size == 64:
-        return True
-    return set(kinds) == {"s64"} if types[0][0] in "us" else len(set(kinds)) == 1 and kinds[0] in types
-
-
-def _kinds(value: tuple[Scalar, ...]) -> list[str]:
-    """The types of a list's elements, constants as assemblers type them; without those that are not wanted."""
-    found: list[str] = []
-    for each in value:
-        if isinstance(each, int):
-            found.append("s64")
-        elif each != SINK:
-            found.append({FLOAT: "f32", DOUBLE: "f64"}.get(each, each))
-    return found
-
-
-def _told(value: Value) -> str:
-    """A value in words."""
-    if isinstance(value, tuple):
-        return "a list"
-    if isinstance(value, int):
-        return f"the constant {value}"
-    if value == UNDECLARED:
-        return "a name that is not declared here"
-    if value == BROKEN:
-        return "this"
-    if value in _CONSTANTS:
-        return f"an {value[-3:]} constant"
-    if value in _OTHERS:
-        return {SINK: "_", NEGATED: "a negated predicate", ADDRESS: "an address", UNREGISTERED: "a special register or a variable"}[value]
-    return f".{value}"
-
-
-def _types(operand: Operand) -> str:
-    return " or ".join(f".{kind}" for kind in operand.register_types)
+    """Whether a target has an instruction in a version; ``""`` for any target or version."""
+    first_versions = instruction.accepted_by()
+    first = [first_versions[target]] if target in first_versions else [] if target else list(first_versions.values())
+    return any(not version or each <= version for each in first)
 
 
 def _count(number: int, what: str) -> str:
@@ -390,10 +273,10 @@ def _count(number: int, what: str) -> str:
 
 
 def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Fault | None:
-    """What to say where lists and single operands stand as in no form of their number, but as in one that has more or fewer."""
+    """The fault of operands whose lists and single operands stand as in a form that has more or fewer, and in none of their number."""
     fitting = []
     for form in forms:
-        lists = [name.startswith("{") or bool(form.operand(name).elements) for name in ptx.items(form.syntax)]
+        lists = [name.startswith("{") or form.operand(name.strip("[]")).listed for name in ptx.items(form.syntax)]
         if all(value == ANYTHING or isinstance(value, tuple) == listed for value, listed in zip(values, lists, strict=False)):
             fitting.append((abs(len(lists) - len(values)), len(lists) < len(values), form.syntax))
     number, many, syntax = min(fitting, default=(0, False, ""))

@@ -1,4 +1,4 @@
-"""The rules that findings name, and what each asks for."""
+"""The rules that findings name, and what each requires."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from ptxmma.check import flow
 
 RULES: Mapping[str, str] = {
-    "constant": "A constant stands where the manual has a register; not all assemblers make code of it.",
-    "immediate": "A constant is out of its range.",
-    "list": "Registers of a matrix stand in braces, single operands do not.",
-    "metadata": "Every field of sparsity metadata must be one of the instruction's legal values.",
-    "operand-count": "The instruction has another number of operands.",
-    "operand-kind": "A register, or a constant, is expected.",
+    "constant": "A constant replaces a register; the manual does not have it, and not all assemblers generate code for it.",
+    "immediate": "A constant is in the range that the operand allows.",
+    "list": "A list is registers of one type in braces, and a single operand has no braces. Some assemblers accept other lists.",
+    "metadata": "Every field of sparsity metadata is one of the instruction's legal values.",
+    "operand-count": "The instruction has as many operands as its syntax.",
+    "operand-kind": "An operand is a register where a register is expected, and a constant where a constant is.",
     "predicate": "The predicate of an instruction is a declared register of type .pred.",
     "register-count": "A list has as many registers as the operand needs.",
-    "register-type": "Registers have one of the types that assemblers take for the operand.",
-    "sink": "_ stands for elements of a result that are not wanted, not for all of it, and not for what is read.",
+    "register-type": "Registers have one of the types that assemblers accept for the operand.",
+    "sink": "_ replaces elements of a result that are not needed, but not all of them, and nothing that is read.",
     "spelling": "The canonical spelling has every modifier, in the order of the manual.",
-    "syntax": "An instruction has at most one predicate, commas between its operands, braces round lists, and a semicolon at its end.",
-    "target": "The target does not have the instruction.",
+    "syntax": "An instruction has at most one predicate, commas between its operands, braces around lists, and a semicolon at its end.",
+    "target": "The target has the instruction.",
     "too-many": "The function has more findings than are shown.",
     "undeclared": "Registers are declared before they are used, in a block that is open.",
-    "undocumented": "The manual does not have the form, though assemblers take it.",
-    "unknown-instruction": "There is no instruction with these modifiers.",
+    "undocumented": "The manual has the form; assemblers also accept some that it does not have.",
+    "unknown-instruction": "The opcode and its modifiers are an instruction.",
     "unordered-metadata": "mma.sp with ordered metadata may be much faster.",
-    "version": "The PTX ISA version does not have the instruction on the target, or is none.",
+    "version": "The PTX ISA version exists and has the instruction on the target.",
     **flow.RULES,
 }

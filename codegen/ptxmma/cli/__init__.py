@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from ptxmma import __version__, paths
+from ptxmma import paths
+from ptxmma.release import __version__
 
 #: Packages that a plain installation lacks, with the extra that brings them.
 _EXTRAS = {

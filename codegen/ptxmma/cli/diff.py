@@ -12,7 +12,7 @@ from ptxmma.cli.render import blocks, emit
 
 if TYPE_CHECKING:
     from ptxmma.catalog.comparison import Change
-    from ptxmma.generator.revisions import Found
+    from ptxmma.catalog.instructions import Catalog
 
 #: So many subjects of one change are shown; JSON has them all.
 _SHOWN = 3
@@ -23,12 +23,12 @@ _SHOWN = 3
 @click.argument("new")
 @json_option
 def command(old: str, new: str, as_json: bool) -> None:
-    """Compare two specs by what they mean.
+    """Compare two databases by what they mean.
 
-    OLD and NEW are directories of YAML, ptxmma.json files, or git revisions of the repository here.  Prose, sources and the wording of
-    formulas do not count.  Between two specs the generated files are compared too.
+    OLD and NEW are ptxmma.json files, directories of YAML, or revisions of the git repository here, each with the database that is
+    checked in.  Prose, sources and the wording of formulas do not count.
 
-    Exits with 1 if a consumer would break: an instruction or target is gone, an element stands elsewhere, a name is another.
+    Exits with 1 if a consumer would break: an instruction or target is gone, an element has moved, a name has changed.
 
     \b
     Examples:
@@ -37,12 +37,7 @@ def command(old: str, new: str, as_json: bool) -> None:
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.comparison import compare
 
-    before, after = _read(old, "OLD"), _read(new, "NEW")
-    changes = compare(before.catalog, after.catalog)
-    if before.spec and after.spec:
-        from ptxmma.generator import differences
-
-        changes = sorted([*changes, *differences.files(before.catalog, after.catalog)], key=lambda change: not change.breaking)
+    changes = compare(_read(old, "OLD"), _read(new, "NEW"))
     broken = sum(change.breaking for change in changes)
     if as_json:
         emit({"breaking": broken > 0, "changes": [change._asdict() for change in changes]})
@@ -65,7 +60,7 @@ def _line(change: Change) -> str:
     return f"{change.kind}: {change.text}: {subjects}" + (f" and {more} more" if more > 0 else "")
 
 
-def _read(name: str, what: str) -> Found:
+def _read(name: str, what: str) -> Catalog:
     """One of the two; exits with 2 where it cannot be read."""
     from ptxmma.generator import revisions
     from ptxmma.generator.problems import SpecError

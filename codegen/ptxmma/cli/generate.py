@@ -34,7 +34,6 @@ def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], 
 
     from ptxmma.generator import pipeline, sqlite, write
     from ptxmma.generator.emit import EMITTERS
-    from ptxmma.generator.evidence import EvidenceError
 
     for name in only:
         if name not in EMITTERS:
@@ -46,7 +45,7 @@ def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], 
             write.write(changes, out)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}; nothing was changed") from None
-    except (write.ClashError, write.WriteError, EvidenceError) as error:
+    except (write.ClashError, write.WriteError) as error:
         raise click.ClickException(str(error)) from None
     if not check:
         for change in changes:

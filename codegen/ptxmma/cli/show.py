@@ -113,11 +113,9 @@ def _requirements(answer: Answer) -> list[str]:
 
 def _targets(answer: Answer) -> list[str]:
     """The accepting targets by the first PTX ISA version, and where releases of the assembler differ."""
-    from ptxmma.catalog.requirements import version_key
-
     accepted = answer["accepted_by"]
     lines = []
-    for version in sorted(set(accepted.values()), key=version_key):
+    for version in sorted(set(accepted.values())):
         lines.append(f"PTX ISA {version}: {' '.join(target for target, first in accepted.items() if first == version)}")
     return lines + [f"{subject}: {text}" for subject, text in answer["releases"].items()]
 
@@ -154,7 +152,9 @@ def _evidence(answer: Answer) -> list[str]:
         lines.append("not executed: no chip that was asked runs it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
-    return lines + [f"stale: {kind} answered about another spec" for kind in proof["stale"]]
+    if not proof["assembled"]:
+        lines.append("not assembled: no assembler was asked, or none accepts it")
+    return lines + [f"outdated: a fact has changed since the answer of {witness}" for witness in proof["stale"]]
 
 
 def _span(releases: list[str]) -> str:

@@ -6,159 +6,156 @@ from collections.abc import Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
-from ptxmma.generator.evaluation import EntryError, evaluate_entry, numbers, thread
+from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem, SpecError
-from ptxmma.model import Database, Layout, Spec, formula
+from ptxmma.model import Database, Layout, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
 
-_BYTES_PER_REGISTER = 4
+#: Bits of the registers in which layouts place data by ``bit``, and of the unit of each other coordinate.
 _REGISTER_BITS = 32
+_UNITS = {"bit": 1, "byte": 8}
 
 
 def derive(spec: Spec, positions: Positions) -> Database:
     """The database of a spec.
 
     Raises:
-        SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is no bit map.
+        SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is no bit map; two
+            different layouts of one name.
     """
-    found: dict[str, Layout] = {}
+    derived: dict[str, tuple[Layout, Plan]] = {}
     maps: dict[tuple[object, ...], BitMap] = {}
-    plans: dict[str, Plan] = {}
     problems: list[Problem] = []
-    for plan in _plans(spec):
-        if plan.name in found:
+    failed: set[tuple[object, ...]] = set()
+    for kind, plan in _plans(spec):
+        key = _formula_key(spec, plan)
+        if key in failed:
             continue
         try:
-            key = _formula_key(spec, plan)
             if key not in maps:
-                maps[key] = _KINDS[plan.kind](spec, plan)
-            found[plan.name] = _layout(plan, maps[key])
-            plans[plan.name] = plan
+                maps[key] = _bit_map(spec, plan)
+            layout = _layout(spec, kind, plan, maps[key])
         except EntryError as error:
-            problems.append(error.at(positions, plan.name, _SECTION[plan.kind], plan.entry))
+            failed.add(key)
+            problems.append(error.at(positions, plan.name, "register_layouts", plan.entry))
+            continue
         except NotLinearError as error:
-            problems.append(Problem(positions.at(_SECTION[plan.kind], plan.entry), f"{plan.name}: {error}"))
+            failed.add(key)
+            problems.append(Problem(positions.at("register_layouts", plan.entry), f"{plan.name}: {error}"))
+            continue
+        other, _ = derived.setdefault(plan.name, (layout, plan))
+        if other != layout:
+            first = positions.at("register_layouts", other.entry)
+            message = f"two different layouts are called {plan.name}; the other is at {first}: tell them apart with name:"
+            problems.append(Problem(positions.at("register_layouts", plan.entry), message))
     if not problems:
-        problems = list(stated.check(spec, positions, [(plan, found[name].map) for name, plan in plans.items()]))
+        problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
     if problems:
-        raise SpecError(problems)
-    return Database(spec=spec, layouts=tuple(found.values()))
+        raise SpecError(list(dict.fromkeys(problems)))
+    return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
 
 
-_SECTION = {"fragment": "fragments", "metadata": "metadata", "scale": "scales"}
-_FORMULAS = {"fragment": ("row", "col", "computation"), "metadata": ("lane", "bit"), "scale": ("lane", "byte")}
-
-
-def _plans(spec: Spec) -> Iterator[Plan]:
-    """The layouts that the operands of all variants have; one per name matters, repeats are cheap."""
+def _plans(spec: Spec) -> Iterator[tuple[str, Plan]]:
+    """The layouts that the operands of all variants have, each with its kind; variants with equal operands are asked once."""
     seen: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
-        kinds = instruction.operand_kinds
         for variant in expand(instruction):
-            key = layouts.key(variant)
-            if key in seen:
-                continue
-            seen.add(key)
-            for name, entry in kinds.items():
-                plan = _plan(spec, variant, name, entry.kind, entry.type, entry.of)
-                if plan is not None:
-                    yield plan
+            key = (instruction.name, layouts.key(variant))
+            if key not in seen:
+                seen.add(key)
+                yield from _of_variant(spec, variant)
 
 
-def _plan(spec: Spec, variant: Variant, name: str, kind: str, qualifier: str, of: str) -> Plan | None:
-    if kind in ("fragment", "accumulator"):
-        return layouts.fragment_plan(spec, variant, name, str(variant.facts[qualifier]))
-    if kind == "metadata":
-        return layouts.metadata_plan(spec, variant, name)
-    if kind == "scale-data" and variant.facts.get("scale_vec"):
-        return layouts.scale_plan(spec, variant, of)
-    return None
+def _of_variant(spec: Spec, variant: Variant) -> Iterator[tuple[str, Plan]]:
+    for name, entry in variant.instruction.operand_kinds.items():
+        kind = ROLES[entry.kind].layout_kind
+        if kind and (not entry.type or variant.facts.get(entry.type)):
+            plan = layouts.plan(spec, variant, name)
+            if plan is not None:
+                yield kind, plan
 
 
 def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:
     """Plans with equal keys have one bit map: the same formulas over the same sizes and the same values of what they read."""
-    entry = getattr(spec, _SECTION[plan.kind])[plan.entry]
-    texts = [*entry.let.values(), *(case.value for name in _FORMULAS[plan.kind] for case in getattr(entry, name))]
-    texts += [case.when for name in _FORMULAS[plan.kind] for case in getattr(entry, name) if case.when]
+    entry = spec.register_layouts[plan.entry]
+    texts = [*entry.let.values(), *(text for cases in entry.at.values() for case in cases for text in (case.value, case.when) if text)]
     try:
         read = {name for text in texts for name in formula.names(formula.parse(text))}
     except FormulaError:
-        read = set(plan.facts)  # evaluation will say where
-    return (plan.kind, plan.entry, plan.rows, plan.cols, plan.threads, *((name, plan.facts.get(name)) for name in sorted(read)))
+        read = set(plan.variables)  # evaluation will say where
+    values = ((name, plan.variables.get(name)) for name in sorted(read))
+    return (plan.entry, plan.threads, *plan.axes.items(), *plan.steps.items(), *values)
 
 
-def _layout(plan: Plan, bit_map: BitMap) -> Layout:
+def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
+    entry = spec.register_layouts[plan.entry]
+    steps = dict(plan.steps)
+    for name, unit in _UNITS.items():
+        if name in bit_map.outputs and (step := _REGISTER_BITS // unit >> bit_map.outputs[name]) > 1:
+            steps[name] = step
     return Layout(
         name=plan.name,
-        kind=plan.kind,
+        kind=kind,
         family=plan.family,
-        operands=plan.operands,
+        operands=entry.operands,
         shape=plan.shape,
         bits=plan.bits,
-        rows=plan.rows,
-        cols=plan.cols,
+        axes=plan.axes,
+        growing=plan.growing,
+        apart=entry.apart,
+        steps=steps,
         threads=plan.threads,
         entry=plan.entry,
         map=bit_map,
     )
 
 
-def _fragment(spec: Spec, plan: Plan) -> BitMap:
-    entry = spec.fragments[plan.entry]
-    outputs = {"row": width(plan.rows), "col": width(plan.cols)}
-    if entry.computations > 1:
-        outputs["computation"] = width(entry.computations)
-    threads = width(plan.threads)
-    inputs = {"i": sum(outputs.values()) - threads, "lane": threads}
+def _bit_map(spec: Spec, plan: Plan) -> BitMap:
+    """The bit map of a layout's formulas.
 
-    def function(points: Points) -> dict[str, list[int]]:
-        variables = numbers(plan) | {"i": points["i"]} | thread(points["lane"])
-        return evaluate_entry(entry.let, {name: getattr(entry, name) for name in outputs}, variables, len(points["i"]))
-
-    return linear(inputs, outputs, function)
-
-
-def _metadata(spec: Spec, plan: Plan) -> BitMap:
-    entry = spec.metadata[plan.entry]
-    inputs = {"row": width(plan.rows), "chunk": width(plan.cols), "selector": width(entry.selectors)}
-    outputs = {"lane": width(plan.threads), "field": sum(inputs.values()) - width(plan.threads)}
-    field = _REGISTER_BITS >> outputs["field"]
-
-    def function(points: Points) -> dict[str, list[int]]:
-        values = evaluate_entry(entry.let, {"lane": entry.lane, "bit": entry.bit}, numbers(plan) | dict(points), len(points["row"]))
-        return {"lane": values["lane"], "field": [bit // field if bit % field == 0 else -1 for bit in values["bit"]]}
-
-    return linear(inputs, outputs, function)
+    Raises:
+        EntryError: a formula cannot be evaluated.
+        NotLinearError: they are no permutation of bits.
+    """
+    entry = spec.register_layouts[plan.entry]
+    axes, threads = {axis: width(size) for axis, size in plan.axes.items()}, width(plan.threads)
+    if unequal := [f"{axis} = {size}" for axis, size in plan.axes.items() if size != 1 << width(size)]:
+        raise NotLinearError(f"sizes must be powers of two: {', '.join(unequal)}")
+    if entry.at.keys() == entry.axes.keys():
+        inputs = {"i": max(sum(axes.values()) - threads, 0), "lane": threads}
+        return linear(inputs, axes, lambda points: _to_axes(spec, entry, plan, points))
+    unit = next((name for name in _UNITS if name in entry.at), "")
+    lanes = min(threads, sum(axes.values()))
+    outputs = {"lane": lanes} | ({unit: sum(axes.values()) - lanes} if unit else {})
+    return linear(axes, outputs, lambda points: _to_places(entry, plan, points, unit, outputs))
 
 
-def _scale(spec: Spec, plan: Plan) -> BitMap:
-    entry = spec.scales[plan.entry]
-    inputs = {
-        "row": width(plan.rows),
-        "block": width(plan.cols),
-        "byte_id": width(len(entry.byte_ids)),
-        "thread_id": width(len(entry.thread_ids)),
+def _to_axes(spec: Spec, entry: RegisterLayout, plan: Plan, points: Points) -> dict[str, list[int]]:
+    """The place of each element, an axis a list."""
+    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], spec.scopes["warp"])
+    return _counted(evaluate_entry(entry.let, entry.at, variables, len(points["lane"])), plan.steps)
+
+
+def _to_places(entry: RegisterLayout, plan: Plan, points: Points, unit: str, outputs: dict[str, int]) -> dict[str, list[int]]:
+    """Where what belongs to each place lies: the thread, and the part of its register, counted in parts."""
+    coordinates = {axis: [number * plan.steps.get(axis, 1) for number in numbers] for axis, numbers in points.items()}
+    values = evaluate_entry(entry.let, entry.at, variables_of(plan) | coordinates, len(next(iter(points.values()))))
+    return _counted(values, {unit: _REGISTER_BITS // _UNITS[unit] >> outputs[unit]} if unit else {})
+
+
+def _counted(values: dict[str, list[int]], steps: dict[str, int]) -> dict[str, list[int]]:
+    """Numbers that are multiples of a step, counted in steps; -1 for one that is none."""
+    return {
+        name: [number // step if number % step == 0 else -1 for number in numbers] if (step := steps.get(name, 1)) > 1 else numbers
+        for name, numbers in values.items()
     }
-    outputs = {"lane": width(plan.threads), "byte": width(_BYTES_PER_REGISTER)}
-
-    def function(points: Points) -> dict[str, list[int]]:
-        ids = {
-            "byte_id": [entry.byte_ids[index] for index in points["byte_id"]],
-            "thread_id": [entry.thread_ids[index] for index in points["thread_id"]],
-        }
-        variables = numbers(plan) | dict(points) | ids
-        return evaluate_entry(entry.let, {"lane": entry.lane, "byte": entry.byte}, variables, len(points["row"]))
-
-    return linear(inputs, outputs, function)
 
 
 def width(count: int) -> int:
     """Bits that tell ``count`` things apart."""
     return (count - 1).bit_length()
-
-
-_KINDS = {"fragment": _fragment, "metadata": _metadata, "scale": _scale}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
 from ptxmma.model import Cases, formula
 from ptxmma.model.formula import FormulaError, Value
-
-_LANES = 32
 
 
 class EntryError(ValueError):
@@ -24,32 +24,33 @@ class EntryError(ValueError):
         return Problem(position._replace(column=position.column + self.column), f"{name}: {self}")
 
 
-def numbers(plan: Plan) -> dict[str, Value]:
-    """The sizes of a layout that formulas may read."""
-    return {name: value for name, value in plan.facts.items() if isinstance(value, int)}
+def thread(threads: list[int], lanes: int) -> dict[str, Value]:
+    """``lane`` within the warp, which has so many lanes, and ``warp`` within the warpgroup."""
+    return {"lane": [number % lanes for number in threads], "warp": [number // lanes for number in threads]}
 
 
-def thread(threads: list[int]) -> dict[str, Value]:
-    """``lane`` within the warp and ``warp`` within the warpgroup."""
-    return {"lane": [number % _LANES for number in threads], "warp": [number // _LANES for number in threads]}
-
-
-def evaluate_entry(let: dict[str, str], cases: dict[str, Cases], variables: dict[str, Value], points: int) -> dict[str, list[int]]:
+def evaluate_entry(let: Mapping[str, str], at: Mapping[str, Cases], variables: Mapping[str, Value], points: int) -> dict[str, list[int]]:
     """The values of several formulas that share helper definitions, one list per formula.
 
     Raises:
         EntryError: a formula that does not parse, or reads what is not there.
     """
+    known = dict(variables)
     place: tuple[str | int, ...] = ()
     try:
         for name, text in let.items():
             place = ("let", name)
-            variables[name] = formula.evaluate(formula.parse(text), variables)
+            known[name] = formula.evaluate(formula.parse(text), known)
         results = {}
-        for name, entries in cases.items():
-            place = (name,)
+        for name, entries in at.items():
+            place = ("at", name)
             parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in entries]
-            results[name] = formula.evaluate_cases(parsed, variables, points)
+            results[name] = formula.evaluate_cases(parsed, known, points)
     except FormulaError as error:
         raise EntryError(error, place) from None
     return results
+
+
+def variables_of(plan: Plan) -> dict[str, Value]:
+    """What the formulas of a layout may read besides its coordinates."""
+    return dict(plan.variables)

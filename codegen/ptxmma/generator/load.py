@@ -7,7 +7,6 @@ explode), no duplicate keys, and no plain scalar that YAML would turn into somet
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,8 @@ import jsonschema
 import yaml
 from jsonschema.exceptions import ValidationError
 
-from ptxmma import paths
+from ptxmma.generator import json_schema
+from ptxmma.generator.documents import KINDS
 from ptxmma.generator.problems import Position, Problem, SpecError
 
 #: A place inside a document: keys and list indices from its top.
@@ -183,37 +183,24 @@ class _Reader:
 
 
 @functools.cache
-def _validators() -> dict[str, jsonschema.Draft202012Validator]:
-    """A validator for each ``kind`` of document."""
-    files = [path for path in sorted(paths.SCHEMAS.glob("*.schema.json")) if not path.name.startswith("evidence_")]  # reports are JSON
-    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
-    shared = schemas.pop("common.schema.json")["$defs"]
-    return {
-        name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(_inlined(schema, shared)) for name, schema in schemas.items()
-    }
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    """The validator of a ``kind`` of document.
 
-
-def _inlined(schema: Any, shared: dict[str, Any]) -> Any:
-    """The schema with its references to the common definitions replaced by them: following them takes half of the checking."""
-    if isinstance(schema, list):
-        return [_inlined(part, shared) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return _inlined(shared[schema["$ref"].rpartition("/")[2]], shared)
-    return {key: _inlined(part, shared) for key, part in schema.items()}
+    It is made of the structs, not of ``spec/schema/``: with a new field in the model and in the YAML those files are stale.
+    """
+    schema = json_schema.schema(kind)
+    return jsonschema.Draft202012Validator(json_schema.inlined(schema, schema.get("$defs", {})))
 
 
 def schema_problems(document: Document) -> Iterator[Problem]:
     """The ways in which a document breaks its schema."""
     top = document.positions[()]
-    validators = _validators()
     kind = document.data.get("kind") if isinstance(document.data, dict) else None
-    if not isinstance(kind, str) or kind not in validators:
+    if not isinstance(kind, str) or kind not in KINDS:
         place = document.positions.get(("kind",), top)
-        yield Problem(place, f"a document starts with kind: one of {', '.join(sorted(validators))}")
+        yield Problem(place, f"a document starts with kind: one of {', '.join(KINDS)}")
         return
-    for error in validators[kind].iter_errors(document.data):
+    for error in _validator(kind).iter_errors(document.data):
         for deepest in _deepest(error):
             yield _problem(document, deepest)
 
@@ -247,7 +234,8 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         return Problem(document.keys[inside], f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(shown)}")
     place = nearest(document, path)
     key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
-    hint = f": {schema['description']}" if "description" in schema else ""
+    expected = schema.get("patternErrorMessage") or schema.get("description")
+    hint = f": {expected}" if expected else ""
     if error.validator == "required":
         missing = [name for name in wanted if name not in instance]
         return Problem(place, f"{key}missing key {', '.join(map(repr, missing))}")

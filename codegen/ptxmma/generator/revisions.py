@@ -1,72 +1,64 @@
-"""Specs where they lie: a directory of YAML, a ``ptxmma.json``, or a revision of the git repository around the working directory."""
+"""Databases where they lie: a ``ptxmma.json``, a directory of YAML, or a revision of the git repository around the working directory.
+
+A revision answers with the database that is checked in: nothing is generated from an old spec.
+"""
 
 from __future__ import annotations
 
-import io
 import subprocess
-import tempfile
-import zipfile
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ptxmma.catalog.instructions import Catalog, catalog
+from ptxmma.model import Database
 
-#: Where a repository keeps its spec.
-_FOLDER = "spec"
-
-
-class Found(NamedTuple):
-    """A database, and whether it comes from a spec, from which everything can be generated."""
-
-    catalog: Catalog
-    spec: bool
+#: Where a repository keeps its database.
+_DATABASE = "generated/database/ptxmma.json"
 
 
-def read(name: str) -> Found:
-    """What ``name`` means: an existing directory or file, or else a git revision.
+def read(name: str) -> Catalog:
+    """What ``name`` means: an existing file or directory, or else a git revision.
 
     Raises:
         SpecError: a spec with mistakes.
         OSError: a file that cannot be read.
-        ValueError: a file that is no database, a name that is nothing of all this, a revision without a spec, or with one that this
-            version of ptxmma does not understand.
+        ValueError: a file that is no database, a name that is neither a path nor a revision, a revision without a database, or with one
+            that this version of ptxmma cannot read.
     """
     path = Path(name)
     if path.is_file():
-        return Found(catalog(path), spec=False)
-    from ptxmma.generator import pipeline  # YAML and all that goes with it: two databases need none of it
-    from ptxmma.generator.problems import SpecError
-
+        return catalog(path)
     if path.is_dir():
-        return Found(pipeline.read(path), spec=True)
-    with tempfile.TemporaryDirectory(prefix="ptxmma-") as scratch:
-        _extract(name, Path(scratch))
-        try:
-            return Found(pipeline.read(Path(scratch) / _FOLDER), spec=True)
-        except SpecError as error:
-            told = str(error).replace(f"{scratch}/", f"{name}:")
-            raise ValueError(f"the spec of revision {name!r} is none that this version of ptxmma understands:\n{told}") from None
+        from ptxmma.generator import pipeline  # YAML and all that goes with it: databases need none of it
+
+        return pipeline.read(path)
+    text = _checked_in(name)
+    try:
+        return Catalog(msgspec.json.decode(text, type=Database))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"this version of ptxmma cannot read the database of revision {name!r}, which another version wrote: {error}"
+        ) from None
 
 
-def _extract(revision: str, target: Path) -> None:
-    """The folder ``spec/`` of a revision, below ``target``."""
-    top = _git("rev-parse", "--show-toplevel")
-    if top is None:
+def _checked_in(revision: str) -> bytes:
+    """The text of the database of a revision."""
+    if _git("rev-parse", "--git-dir") is None:
         raise ValueError(f"there is no file or directory {revision!r}, and no git repository here in which it could be a revision")
     commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
-        raise ValueError(f"{revision!r} is no file, no directory and no git revision")
-    archive = _git("archive", "--format=zip", commit.decode().strip(), _FOLDER, folder=top.decode().rstrip("\n"))
-    if archive is None:
-        raise ValueError(f"the revision {revision!r} has no directory {_FOLDER}/")
-    with zipfile.ZipFile(io.BytesIO(archive)) as members:
-        members.extractall(target)
+        raise ValueError(f"{revision!r} is neither a file nor a directory nor a git revision")
+    text = _git("show", f"{commit.decode().strip()}:{_DATABASE}")
+    if text is None:
+        raise ValueError(f"the revision {revision!r} has no {_DATABASE}")
+    return text
 
 
-def _git(*arguments: str, folder: str | None = None) -> bytes | None:
-    """What git prints; None where it fails or is not there."""
+def _git(*arguments: str) -> bytes | None:
+    """What git prints; None where it fails or is not installed."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True)
+        done = subprocess.run(["git", *arguments], capture_output=True)
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

@@ -5,55 +5,55 @@ A printed formula that is known to be wrong names its erratum, and then must dif
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
-from ptxmma.generator.evaluation import EntryError, evaluate_entry, numbers, thread
+from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem
-from ptxmma.model import Fragment, Spec, Stated, matches
-from ptxmma.model.bitmap import BitMap, domain
+from ptxmma.model import Layout, RegisterLayout, Spec, Stated, matches
+from ptxmma.model.bitmap import domain
 
 _REGISTER_BITS = 32
 
 
-def check(spec: Spec, positions: Positions, derived: list[tuple[Plan, BitMap]]) -> Iterator[Problem]:
-    """Every way in which a printed formula differs from the layouts that it is printed for."""
-    for index, fragment in enumerate(spec.fragments):
-        instances = [(plan, bit_map) for plan, bit_map in derived if plan.kind == "fragment" and plan.entry == index]
-        for number, stated in enumerate(fragment.stated):
-            place = ("fragments", index, "stated", number)
-            fitting = [(plan, bit_map) for plan, bit_map in instances if _fits(fragment, stated, plan)]
+def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout]]) -> Iterator[Problem]:
+    """Every printed formula agrees with the layouts that it is for, or differs where an erratum says so."""
+    for index, entry in enumerate(spec.register_layouts):
+        for number, stated in enumerate(entry.stated):
+            place = ("register_layouts", index, "stated", number)
+            fitting = [(plan, layout) for plan, layout in derived if plan.entry == index and _fits(entry, stated, plan)]
             if not fitting:
                 yield Problem(positions.at(*place), f"section {stated.section} is stated for layouts that no variant has")
             try:
-                found = [said for plan, bit_map in fitting if (said := difference(stated, plan, bit_map))]
+                differences = [text for plan, layout in fitting if (text := difference(stated, plan, layout, spec.scopes["warp"]))]
             except EntryError as error:
                 yield error.at(positions, f"section {stated.section}", *place)
                 continue
-            if stated.erratum and fitting and not found:
+            if stated.erratum and fitting and not differences:
                 yield Problem(positions.at(*place, "erratum"), f"section {stated.section} agrees with ours; there is no erratum")
-            elif found and not stated.erratum:
-                yield Problem(positions.at(*place), f"section {stated.section} differs: {found[0]}")
+            elif differences and not stated.erratum:
+                yield Problem(positions.at(*place), f"section {stated.section} differs: {differences[0]}")
 
 
-def _fits(fragment: Fragment, stated: Stated, plan: Plan) -> bool:
-    return any(matches(stated.of, dict(plan.facts) | {"operand": operand}) for operand in fragment.operands)
+def _fits(entry: RegisterLayout, stated: Stated, plan: Plan) -> bool:
+    facts = {**plan.facts, **plan.variables}  # of an extent that ranges, the largest
+    return any(matches(stated.of, facts | {"operand": operand}) for operand in entry.operands)
 
 
-def difference(stated: Stated, plan: Plan, bit_map: BitMap) -> str:
+def difference(stated: Stated, plan: Plan, layout: Layout, lanes: int) -> str:
     """The first point where a printed formula differs, in words; ``""`` where there is none."""
+    bit_map = layout.map
     elements, register = 1 << bit_map.inputs["i"], max(_REGISTER_BITS, plan.bits)
     if stated.registers and stated.registers != elements * plan.bits // register:
         return f"{plan.name} has {elements * plan.bits // register} registers, not {stated.registers}"
-    cases = {name: getattr(stated, name) for name in ("row", "col", "first", "last") if getattr(stated, name)}
-    if not cases:
+    if not stated.at:
         return ""
     points = domain(bit_map.inputs)
-    variables = numbers(plan) | {"i": points["i"]} | thread(points["lane"])
-    theirs = evaluate_entry(stated.let, cases, variables, len(points["i"]))
+    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], lanes)
+    theirs = evaluate_entry(stated.let, stated.at, variables, len(points["i"]))
     ours = bit_map.evaluate(points)
-    ratio, width = int(plan.facts["ratio"]), register // plan.bits
+    ratio, width = plan.variables["ratio"], register // plan.bits
     ours["first"] = [ratio * width * (col // width) for col in ours["col"]]
     ours["last"] = [first + ratio * width - 1 for first in ours["first"]]
     for name, values in theirs.items():

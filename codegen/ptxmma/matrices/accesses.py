@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.matrices.canonical import Geometry, memory_of
 from ptxmma.model import Banks, Layout
@@ -42,7 +41,7 @@ class AccessPattern(NamedTuple):
 
 def wavefronts(access: Access, width: int, banks: Banks) -> int:
     """Wavefronts that an access of a warp needs: see :func:`ptxmma.matrices.shared_memory.bank_conflicts`."""
-    together = layouts.THREADS["warp"] * banks.bytes // max(width, banks.bytes)
+    together = banks.count * banks.bytes // max(width, banks.bytes)  # all banks at once
     total = 0
     for first in range(0, len(access), together):
         asked = (address for address in access[first : first + together] if address is not None)
@@ -59,7 +58,7 @@ def access_patterns(layout: Geometry, *, database: DatabaseLike = None) -> list[
     Raises:
         ValueError: strides with which elements overlap.
     """
-    units, warp = layout.units(), layouts.THREADS["warp"]
+    units, warp = layout.units(), catalog(database).database.spec.scopes["warp"]
     memory, bits = memory_of(database), layout.element.bits
     unit, banks, single = memory.alignment, memory.banks, max(bits // 8, 1)
     flat = [address for line in units for address in line]
@@ -121,8 +120,8 @@ def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: Dat
 def _fragment(bits: int, database: DatabaseLike) -> Layout | None:
     """The first layout of an A with elements of that width in the registers of a warp; None where there is none."""
     for found in catalog(database).database.layouts:
-        of_a_warp = found.kind == "fragment" and "a" in found.operands and found.threads == layouts.THREADS["warp"]
-        if of_a_warp and found.bits == bits and "computation" not in found.map.outputs:
+        of_a_warp = found.kind == "fragment" and "a" in found.operands and found.threads == catalog(database).database.spec.scopes["warp"]
+        if of_a_warp and found.bits == bits and not found.apart:
             return found
     return None
 

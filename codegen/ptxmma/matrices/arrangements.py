@@ -1,7 +1,7 @@
 """Whole tables of an operand: which thread holds which element where, and which element a thread holds.
 
 One :class:`Arrangement` for whatever is spread over the threads' registers: the elements of a matrix, the sparsity metadata of A,
-the scale factors of A or B.
+the scale factors of A or B, the addresses of rows in memory.
 
 >>> import ptxmma
 >>> ins = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -19,20 +19,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ptxmma.arguments import in_range
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.catalog.operands import Operand, in_range
+from ptxmma.catalog.operands import Operand
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
-
-#: Bits of the registers that metadata and scale factors come in.
-_REGISTER_BITS = 32
 
 
 class Place(NamedTuple):
     """Where something stands in the threads' registers."""
 
     lane: int  # of the warp; for warpgroup instructions of the warpgroup
-    element: int  # of the thread, through all registers; of scale factors the byte, of metadata the field
+    element: int  # of the thread, through all registers; of scale factors the byte, of metadata the field, of addresses 0
     register: int  # of the operand
     low: int  # lowest bit in the register
     width: int  # bits
@@ -46,18 +44,20 @@ class Place(NamedTuple):
 class Arrangement(NamedTuple):
     """How an operand's matrix is spread over the registers of the threads.
 
-    The matrix of metadata has the rows of A and a column for each chunk; that of scale factors lies as A or B does.
+    The matrix of metadata has the rows of A and a column for each chunk; that of scale factors lies as A or B does; that of addresses has a
+    row for each matrix and a column for each of its rows.  Of a layout with more coordinates than two, the last two are the matrix, and
+    the others are chosen.  One with a single coordinate is a row of a matrix, and the axis of the rows is ``""``.
     """
 
     instruction: Instruction
     operand: Operand
-    axes: tuple[str, str]  # what its rows and columns are: ("row", "col"), ("row", "chunk"), ("row", "block"), ("block", "col")
+    axes: tuple[str, str]  # the axes that are its rows and columns: ("row", "col"), ("row", "chunk"), ("row", "block"), ("block", "col")
     rows: int
     cols: int
     elements: int  # of each thread
-    fixed: dict[str, int]  # what is chosen: {"computation": 0}, {"selector": 1}, {"byte_id": 0, "thread_id": 2}
-    to_place: BitMap  # (row, col, what is chosen) to (lane, element), by the names that the layout has for them
-    names: dict[str, str]  # those names: {"row": "row", "col": "chunk", "element": "field"}
+    fixed: dict[str, int]  # what is chosen: {"matrix": 3}, {"computation": 0}, {"copy": 0}, {"selector": 1}, {"byte_id": 0, "thread_id": 2}
+    to_place: BitMap  # (axes, what is chosen) to (lane, element)
+    counter: str  # what the layout calls the element: "i", "bit", "byte"; "" where a thread has one
     legal: dict[str, tuple[int, ...]]  # the values of what is chosen, as instructions write them
 
     @property
@@ -68,8 +68,8 @@ class Arrangement(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """Threads that hold it together."""
-        return self.layout.threads
+        """Threads that hold it together; of addresses those whose addresses count."""
+        return 1 << self.to_place.outputs["lane"]
 
     @property
     def per_register(self) -> int:
@@ -82,51 +82,53 @@ class Arrangement(NamedTuple):
         Raises:
             ValueError: outside the matrix.
         """
-        at = {self.names["row"]: in_range(self.axes[0], row, self.rows), self.names["col"]: in_range(self.axes[1], col, self.cols)}
+        at = {self.axes[0]: in_range(self.axes[0] or "row", row, self.rows), self.axes[1]: in_range(self.axes[1], col, self.cols)}
         found = self.to_place.apply(at | self._chosen())
-        return self.place(found["lane"], found[self.names["element"]])
+        return self.place(found["lane"], found.get(self.counter, 0))
 
     def at(self, lane: int, element: int) -> dict[str, int]:
         """What a thread holds: its place in the matrix, by the names of the axes, and what must be chosen so that it is read.
 
         Raises:
-            ValueError: no such thread, or no such element in its registers.
+            ValueError: no such thread, one that holds nothing, or no such element in its registers.
         """
-        held = {"lane": in_range("lane", lane, self.threads), self.names["element"]: in_range("element", element, self.elements)}
+        held = {"lane": in_range("lane", lane, self.threads), self.counter: in_range("element", element, self.elements)}
         found = self.to_place.inverse().apply(held)
-        place = {self.axes[0]: found[self.names["row"]], self.axes[1]: found[self.names["col"]]}
-        return place | {name: self.legal[name][found[name]] for name in self.fixed}
+        return {name: found[name] for name in self.axes if name} | {name: self.legal[name][found[name]] for name in self.fixed}
 
     def places(self, rows: Iterable[int], cols: Iterable[int]) -> list[list[Place]]:
         """Where the elements of some rows and columns stand, row by row; nothing is checked."""
         rows, cols = list(rows), list(cols)
-        points: dict[str, Sequence[int]] = {
-            self.names["row"]: [row for row in rows for _ in cols],
-            self.names["col"]: cols * len(rows),
-        }
+        points: dict[str, Sequence[int]] = {self.axes[0]: [row for row in rows for _ in cols], self.axes[1]: cols * len(rows)}
         points |= {name: [value] * (len(rows) * len(cols)) for name, value in self._chosen().items()}
         found = self.to_place.evaluate(points)
-        flat = list(map(self.place, found["lane"], found[self.names["element"]]))
+        flat = list(map(self.place, found["lane"], found.get(self.counter, [0] * len(found["lane"]))))
         return [flat[first : first + len(cols)] for first in range(0, len(flat), len(cols))]
 
     def held(self, lanes: Iterable[int], elements: Iterable[int]) -> list[list[tuple[int, int] | None]]:
-        """The rows and columns of some elements of some threads, thread by thread; None where what is chosen leaves it unread."""
+        """The rows and columns of some elements of some threads, thread by thread; None for what is not read, given what is chosen."""
         lanes, elements = list(lanes), list(elements)
-        points = {"lane": [lane for lane in lanes for _ in elements], self.names["element"]: elements * len(lanes)}
+        points = {"lane": [lane for lane in lanes for _ in elements], self.counter: elements * len(lanes)}
         found = self.to_place.inverse().evaluate(points)
-        chosen = self._chosen()
-        read = [all(found[name][index] == value for name, value in chosen.items()) for index in range(len(points["lane"]))]
+        wanted = [(found[name], value) for name, value in self._chosen().items()]
+        rows, cols = (found.get(axis, [0] * len(points["lane"])) for axis in self.axes)
         flat = [
-            (row, col) if taken else None for row, col, taken in zip(found[self.names["row"]], found[self.names["col"]], read, strict=True)
+            (rows[index], cols[index]) if lane < self.threads and all(numbers[index] == value for numbers, value in wanted) else None
+            for index, lane in enumerate(points["lane"])
         ]
         return [flat[first : first + len(elements)] for first in range(0, len(flat), len(elements))]
 
     def place(self, lane: int, element: int) -> Place:
         """Register and bits of an element of a thread; nothing is checked."""
-        width = self.operand.element.bits if self.operand.element else self.layout.field_bits
+        width = self.operand.element.bits if self.operand.element else self.layout.steps.get("bit", self._register_bits)
         spacing = self.operand.bits or width
         register, slot = divmod(element, self.per_register)
         return Place(lane, element, register, slot * spacing + self.operand.shift, width)
+
+    @property
+    def _register_bits(self) -> int:
+        usual = self.operand.register_types[0]
+        return next(entry.bits for entry in self.instruction.database.spec.types.registers if entry.name == usual)
 
     def _chosen(self) -> dict[str, int]:
         """What is chosen, as the layout counts it: by its place among the legal values."""
@@ -144,8 +146,8 @@ def arrangement(instruction: Instruction, name: str, **chosen: int) -> Arrangeme
     Args:
         instruction: the instruction.
         name: a matrix (``"a"``), ``"metadata"``, or the scale factors of a matrix (``"scale-a"``).
-        chosen: ``computation`` of ``m8n8k4`` with f16, ``selector`` of metadata, ``byte_id`` and ``thread_id`` of scale factors; by
-            default the first that is legal.
+        chosen: ``matrix`` of several, ``computation`` of ``m8n8k4`` with f16, ``copy`` of elements that are held more than once,
+            ``selector`` of metadata, ``byte_id`` and ``thread_id`` of scale factors; by default the first that is legal.
 
     Raises:
         Missing: the instruction has no such operand, or only a descriptor of it.
@@ -154,7 +156,7 @@ def arrangement(instruction: Instruction, name: str, **chosen: int) -> Arrangeme
     operands = _spread(instruction)
     if name not in operands:
         described = [each for form in instruction.forms for each in form.operands if each.kind == "descriptor"]
-        if any(each.name.startswith(f"{name}-") for each in described):
+        if any(each.of == name for each in described):
             raise Missing(f"{instruction.canonical} reads {name} from shared memory, through a descriptor: no register holds it")
         has = f"it has {', '.join(operands)}" if operands else "no operand of it is spread over threads"
         raise Missing(f"{instruction.canonical} has no operand {name!r} in registers; {has}")
@@ -170,38 +172,24 @@ def arrangement(instruction: Instruction, name: str, **chosen: int) -> Arrangeme
 
 def _spread(instruction: Instruction) -> dict[str, Operand]:
     """The operands that are spread over threads, by the names that users give them."""
-    found: dict[str, Operand] = {}
+    operands: dict[str, Operand] = {}
     for form in instruction.forms:
         for operand in form.operands:
-            if operand.layout is None:
-                continue
-            kind = operand.layout.kind
-            name = operand.name if kind == "fragment" else kind if kind == "metadata" else f"scale-{_scaled(instruction, operand)}"
-            found.setdefault(name, operand)
-    return found
-
-
-def _scaled(instruction: Instruction, operand: Operand) -> str:
-    return instruction.variant.instruction.operand_kinds[operand.name].of
+            if operand.layout is not None:
+                names = {"metadata": "metadata", "scale": f"scale-{operand.of}"}
+                operands.setdefault(names.get(operand.layout.kind, operand.name), operand)
+    return operands
 
 
 def _arranged(instruction: Instruction, operand: Operand) -> Arrangement:
     layout = operand.layout
     assert layout is not None
-    if layout.kind == "fragment":
-        choices = {"computation": tuple(range(operand.computations))} if "computation" in layout.map.outputs else {}
-        axes, called, size = ("row", "col"), {"row": "row", "col": "col", "element": "i"}, (operand.rows, operand.cols)
-        to_place, elements = layout.map.inverse(), operand.elements
-    elif layout.kind == "metadata":
-        choices = {"selector": tuple(range(instruction.metadata.selectors))}
-        axes, called, size = ("row", "chunk"), {"row": "row", "col": "chunk", "element": "field"}, (layout.rows, layout.cols)
-        to_place, elements = layout.map, _REGISTER_BITS // layout.field_bits
-    else:
-        scales = instruction.scales(_scaled(instruction, operand))
-        choices = {"byte_id": scales.byte_ids, "thread_id": scales.thread_ids}
-        by_row = scales.matrix == "a"
-        axes = ("row", "block") if by_row else ("block", "col")
-        called = {"row": "row", "col": "block", "element": "byte"} if by_row else {"row": "block", "col": "row", "element": "byte"}
-        to_place, elements, size = layout.map, _REGISTER_BITS // operand.bits, scales.shape
-    fixed = {key: values[0] for key, values in choices.items()}
-    return Arrangement(instruction, operand, axes, *size, elements, fixed, to_place, called, choices)
+    *others, first, second = layout.coordinates if len(layout.coordinates) > 1 else ("", *layout.coordinates)
+    axes = (second, first) if first == "col" else (first, second)  # columns run across
+    to_place = layout.to_axes.inverse()
+    counter = next((name for name in to_place.outputs if name != "lane"), "")
+    legal = {axis: tuple(n * layout.steps.get(axis, 1) for n in range(operand.sizes[axis])) for axis in (*others, *layout.apart)}
+    elements = operand.elements or (1 << to_place.outputs[counter] if counter else 1)
+    fixed = {axis: values[0] for axis, values in legal.items()}
+    rows, cols = (operand.sizes.get(axis, 1) for axis in axes)
+    return Arrangement(instruction, operand, axes, rows, cols, elements, fixed, to_place, counter, legal)

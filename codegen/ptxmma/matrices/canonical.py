@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.operands import integer
 from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Swizzle, formula, matches
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.

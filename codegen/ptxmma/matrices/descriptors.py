@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.operands import integer
+from ptxmma.catalog.layouts import granularity
 from ptxmma.matrices.canonical import (
     STRIDES,
     Canonical,
@@ -47,8 +48,8 @@ def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> i
     """
     memory = memory_of(database)
     known = {"start": aligned("start", start, memory.alignment), "pattern": mode_of(memory, swizzle).pattern}
-    found: Any = formula.evaluate(formula.parse(memory.base_offset), known)
-    return int(found)
+    value: Any = formula.evaluate(formula.parse(memory.base_offset), known)
+    return int(value)
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,10 +135,10 @@ def fields(descriptor: int, element: ElementType | None = None, *, database: Dat
         TypeError: no integer.
         ValueError: no descriptor, see :meth:`Descriptor.decode`.
     """
-    found = Descriptor.decode(descriptor, database=database)
+    read = Descriptor.decode(descriptor, database=database)
     rows = []
     for field in sorted(memory_of(database).descriptor, key=lambda field: field.low):
-        value = getattr(found, field.name)
+        value = getattr(read, field.name)
         counted = value * 8 // element.bits if element is not None and field.unit == "bytes" else None
         rows.append(FieldValue(field, descriptor >> field.low & (1 << field.width) - 1, value, counted))
     return rows
@@ -167,40 +168,54 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
 
     Args:
         descriptor: the 64 bits.
-        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is told.
+        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported.
         database: where the facts come from; the packaged database by default.
 
     Raises:
         TypeError: no integer.
         ValueError: no descriptor, or an unknown majorness.
     """
-    found = Descriptor.decode(descriptor, database=database)
+    read = Descriptor.decode(descriptor, database=database)
     memory = memory_of(database)
-    every = [layout.majorness for layout in memory.layouts if found.swizzle in layout.swizzles]
-    told = []
+    every = [layout.majorness for layout in memory.layouts if read.swizzle in layout.swizzles]
+    by_majorness = []
     for each in every if majorness is None else [majorness]:
-        layout = canonical(memory, each, found.swizzle)
+        layout = canonical(memory, each, read.swizzle)
         judged = [
-            *_of_strides(found, layout, used_strides(layout, database)),
-            *_in_bytes(found, layout, used_strides(layout, database, by=any)),
+            *_of_strides(read, layout, used_strides(layout, database)),
+            *_in_bytes(read, layout, used_strides(layout, database, by=any)),
         ]
-        told.append({(one.field, one.rule): one for one in judged})
-    shared = [one for key, one in told[0].items() if all(key in other for other in told[1:])]
-    return [*_unused(descriptor, memory), *_of_pattern(found, memory, database), *shared]
+        by_majorness.append({(one.field, one.rule): one for one in judged})
+    shared = [one for key, one in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
+    return [*_unused(descriptor, memory), *_of_pattern(read, memory, database), *shared]
 
 
 def used_strides(layout: Canonical, database: DatabaseLike = None, *, by: Callable[[Iterable[bool]], bool] = all) -> set[str]:
     """Which of ``"lbo"`` and ``"sbo"`` operands use that an instruction reads through a descriptor: all of them, or any."""
-    types = readable(layout.layout.majorness, database)
-    sizes = set()
-    for entry in catalog(database).database.spec.instructions:
-        described = {kind.of for kind in entry.operand_kinds.values() if kind.kind == "descriptor"}
-        for form in entry.forms if described and not entry.sparse else ():
-            widths = {types[name].bits for name in form.qualifiers.get("atype", ()) if name in types}
-            sides = {(side, shape.k) for shape in form.shapes for side in (shape.m, *(span.last for span in shape.n))}
-            sizes |= {(side, depth, bits) for side, depth in sides for bits in widths}
-    used = [layout.used(*size) for size in sizes]
+    used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database)]
     return {stride for stride in STRIDES if not used or by(stride in each for each in used)}
+
+
+def _sizes(majorness: str, database: DatabaseLike) -> set[tuple[int, int, int]]:
+    """Rows or columns, depth and bits of an element of each operand that an instruction reads through a descriptor; a sparse A is packed.
+
+    Of the many widths that a form has, only the largest: a stride that a narrow operand does not use is meant all the same.
+    """
+    entries, types = catalog(database), readable(majorness, database)
+    known: set[tuple[int, int, int]] | None = entries.database.memo.get(("described", majorness))
+    if known is None:
+        known = entries.database.memo[("described", majorness)] = set()
+        for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
+            element, variant = types.get(instruction.qualifiers.get("atype", "")), instruction.variant
+            if element is None or variant.extents != variant.largest:
+                continue
+            m, n, k = (variant.extents[name] for name in ("m", "n", "k"))
+            pattern = granularity(entries.database.spec, variant)
+            for kind in variant.instruction.operand_kinds.values():
+                if kind.kind == "descriptor":
+                    depth = k // pattern.ratio if pattern and kind.sparse else k
+                    known.add((m if kind.of == "a" else n, depth, element.bits))
+    return known
 
 
 def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
@@ -214,32 +229,32 @@ def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
             yield Suspicion("", "unused", f"{bits} ignored; was {field.name} larger than the {most} that its field holds?")
 
 
-def _of_pattern(found: Descriptor, memory: SharedMemory, database: DatabaseLike) -> Iterator[Suspicion]:
-    mode = mode_of(memory, found.swizzle)
+def _of_pattern(read: Descriptor, memory: SharedMemory, database: DatabaseLike) -> Iterator[Suspicion]:
+    mode = mode_of(memory, read.swizzle)
     if mode.bytes == memory.alignment:
-        if found.base_offset:
-            yield Suspicion("base_offset", "base", f"a base offset of {found.base_offset}, but nothing is swizzled: it has no effect")
+        if read.base_offset:
+            yield Suspicion("base_offset", "base", f"a base offset of {read.base_offset}, but nothing is swizzled: it has no effect")
         return
-    first = found.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
-    needed = base_offset(found.swizzle, first, database=database)
-    layout = next(one for one in memory.layouts if found.swizzle in one.swizzles)
-    swizzled = canonical(memory, layout.majorness, found.swizzle).swizzled
-    if swizzled(first, found.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
+    first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
+    needed = base_offset(read.swizzle, first, database=database)
+    layout = next(one for one in memory.layouts if read.swizzle in one.swizzles)
+    swizzled = canonical(memory, layout.majorness, read.swizzle).swizzled
+    if swizzled(first, read.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
         return
-    if found.base_offset:
-        text = f"a base offset of {found.base_offset}, but a pattern that starts at {first} needs {needed}"
+    if read.base_offset:
+        text = f"a base offset of {read.base_offset}, but a pattern that starts at {first} needs {needed}"
         yield Suspicion("base_offset", "pattern", text)
     else:
         text = (
-            f"{found.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
+            f"{read.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
             f"matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}"
         )
         yield Suspicion("start_address", "pattern", text)
 
 
-def _of_strides(found: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+def _of_strides(read: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
     group = layout.lines * layout.mode.bytes  # the smallest stride without overlap: a dense image has it from group to group
-    values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
+    values = {stride: getattr(read, STRIDES[stride]) for stride in STRIDES if stride in used}
     for stride, value in values.items():
         name, field = stride.upper(), field_of(layout.memory, STRIDES[stride])
         if value == 0:
@@ -253,24 +268,22 @@ def _of_strides(found: Descriptor, layout: Canonical, used: set[str]) -> Iterato
                 f"{name} = {value} is no multiple of {layout.mode.pattern}, the bytes of a pattern: each group is swizzled in another phase"
             )
             yield Suspicion(field.name, "phase", text)
-        if found.start_address + value >= reach(layout.memory):
-            text = (
-                f"{name} leads from {found.start_address} to {found.start_address + value}; descriptors reach below {reach(layout.memory)}"
-            )
+        if read.start_address + value >= reach(layout.memory):
+            text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {reach(layout.memory)}"
             yield Suspicion(field.name, "reach", text)
 
 
-def _in_bytes(found: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+def _in_bytes(read: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
     group = layout.lines * layout.mode.bytes
-    values = {stride: getattr(found, STRIDES[stride]) for stride in STRIDES if stride in used}
+    values = {stride: getattr(read, STRIDES[stride]) for stride in STRIDES if stride in used}
     for stride, value in values.items():
         field = field_of(layout.memory, STRIDES[stride])
-        held, unit = value >> field.shift, 1 << field.shift
+        raw, unit = value >> field.shift, 1 << field.shift
         others = [other for name, other in values.items() if name != stride]
         large = value > _MOST_GROUPS * max([group, *others])
-        if held and held % group == 0 and (large or (held == group and group not in values.values())):
+        if raw and raw % group == 0 and (large or (raw == group and group not in values.values())):
             text = (
-                f"{stride.upper()} holds {held}, which means {value} bytes, since the field counts units of {unit}: "
-                f"are {held} bytes meant? They are {held // unit} in the field"
+                f"{stride.upper()} holds {raw}, which means {value} bytes, since the field counts units of {unit}: "
+                f"are {raw} bytes meant? They are {raw // unit} in the field"
             )
             yield Suspicion(field.name, "bytes", text)

@@ -30,12 +30,12 @@ import ml_dtypes
 import msgspec
 import numpy as np
 
+from ptxmma.arguments import integer
 from ptxmma.arrays import elements as types
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
-from ptxmma.catalog.operands import integer
 from ptxmma.model import ElementType
 
 #: What a matrix may hold: two types are computed in float32, float64 in itself.

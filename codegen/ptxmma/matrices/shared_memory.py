@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
-from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.catalog.operands import in_range, integer
+from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.matrices.canonical import Geometry, aligned, canonical, element_of, extent, memory_of
 from ptxmma.matrices.descriptors import Descriptor as Descriptor  # these belong to what this module offers
 from ptxmma.matrices.descriptors import base_offset as base_offset
@@ -427,7 +426,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
     >>> bank_conflicts(np.arange(32) * 128).wavefronts, bank_conflicts(np.arange(32) * 16, width=16).wavefronts
     (32, 4)
     """
-    banks, lanes = memory_of(database).banks, layouts.THREADS["warp"]
+    banks, lanes = memory_of(database).banks, catalog(database).database.spec.scopes["warp"]
     if integer("width", width) not in _WIDTHS:
         raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, _WIDTHS))} bytes")
     held = elements.as_array(addresses, "addresses")

@@ -29,6 +29,9 @@ import numpy.typing as npt
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
+from ptxmma.arrays.metadata_bytes import FIELD_BITS, FIELDS, row_major
+from ptxmma.arrays.metadata_bytes import fields as fields
+from ptxmma.arrays.metadata_bytes import from_fields as from_fields
 from ptxmma.arrays.shapes import cropped_shape, whole_shape
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import ElementType, Spec, matches
@@ -36,10 +39,6 @@ from ptxmma.model import ElementType, Spec, matches
 _Bytes = npt.NDArray[np.uint8]
 _Bools = npt.NDArray[np.bool_]
 
-#: Bits of a field in row-major metadata.
-_FIELD = 4
-#: Fields in a byte of it.
-FIELDS = 8 // _FIELD
 #: Elements that are worked on at a time, so that what is worked out about them stays in the cache.
 _BLOCK = 1 << 16
 
@@ -79,8 +78,10 @@ class Pattern:
     def __init__(self, spec: Spec, name: str) -> None:
         entries = [entry for entry in spec.granularities if entry.name == name]
         first = entries[0]
-        if first.index_bits * first.indices != _FIELD:
-            raise ValueError(f"{name} has fields of {first.index_bits * first.indices} bits; row-major metadata holds fields of {_FIELD}")
+        if first.index_bits * first.indices != FIELD_BITS:
+            raise ValueError(
+                f"{name} has fields of {first.index_bits * first.indices} bits; row-major metadata holds fields of {FIELD_BITS}"
+            )
         self.spec = spec
         self.name, self.chunk, self.kept, self.unit = name, first.chunk, first.kept, first.unit
         self.units, self.stored_units = first.units, first.kept // first.unit
@@ -89,8 +90,8 @@ class Pattern:
         self.faults = first.faults(legal)
 
         # By field; what an illegal one places is never looked at.
-        self.legal = ~np.isin(np.arange(1 << _FIELD), list(self.faults))
-        places = np.zeros((1 << _FIELD, self.stored_units), np.intp)
+        self.legal = ~np.isin(np.arange(1 << FIELD_BITS), list(self.faults))
+        places = np.zeros((1 << FIELD_BITS, self.stored_units), np.intp)
         for field in legal:
             places[int(field, 2)] = first.kept_units(field)
         # By byte of metadata: whether both fields are legal, and the units of two chunks that its values are.
@@ -251,50 +252,6 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern, shape: Sequen
         if placed.shape != whole:
             placed[...] = _cut(target.reshape(whole), placed.shape)
     return elements.like(matrix.view(given.dtype), values)
-
-
-# --- metadata -------------------------------------------------------------------------------------------------------------------
-
-
-def fields(metadata: Any) -> Any:
-    """The fields of row-major metadata: uint8 (..., R, chunks / 2) to uint8 (..., R, chunks) of 0..15."""
-    return elements.like(_split(row_major(metadata)), metadata)
-
-
-def from_fields(fields: Any) -> Any:
-    """Row-major metadata of fields: integers 0..15, (..., R, chunks), to uint8 (..., R, chunks / 2).
-
-    Raises:
-        ValueError: no integers, a field out of range, or an odd number of chunks.
-    """
-    found = elements.as_array(fields, "fields")
-    if found.dtype.kind not in "iu" or found.ndim < 1 or not found.size:
-        raise ValueError(f"fields are integers (..., rows, chunks), at least one; these are {found.dtype} of shape {found.shape}")
-    if found.shape[-1] % FIELDS:
-        raise ValueError(f"{found.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {FIELDS}")
-    if int(found.min()) < 0 or int(found.max()) >> _FIELD:
-        raise ValueError(f"fields must be 0..{(1 << _FIELD) - 1}; these are {found.min()}..{found.max()}")
-    pairs = found.astype(np.uint8)
-    return elements.like(pairs[..., 0::2] | pairs[..., 1::2] << _FIELD, fields)
-
-
-def row_major(metadata: Any) -> _Bytes:
-    """Row-major metadata as an array.
-
-    Raises:
-        ValueError: no uint8 array (..., R, chunks / 2), or an empty one.
-    """
-    marks = elements.as_array(metadata, "metadata")
-    if marks.dtype != np.uint8 or marks.ndim < 2 or not marks.size:
-        raise ValueError(
-            f"row-major metadata is uint8 (..., rows, chunks / {FIELDS}), at least one; this is {marks.dtype} of shape {marks.shape}"
-        )
-    return marks
-
-
-def _split(marks: _Bytes) -> _Bytes:
-    """The fields in bytes, side by side."""
-    return np.stack([marks & (1 << _FIELD) - 1, marks >> _FIELD], axis=-1).reshape(*marks.shape[:-1], -1)
 
 
 # --- PyTorch --------------------------------------------------------------------------------------------------------------------
@@ -481,7 +438,7 @@ def _refuse_unfitting(shape: tuple[int, ...], marks: _Bytes, coding: Pattern) ->
 def _refuse_illegal(marks: _Bytes, coding: Pattern) -> None:
     """Refuse metadata with a field that is illegal."""
     if not coding.legal_bytes.take(marks).all():
-        found = _split(marks)
+        found = fields(marks)
         place = np.unravel_index(int(coding.legal.take(found).argmin()), found.shape)
         *batch, row, chunk = map(int, place)
         field = int(found[place])

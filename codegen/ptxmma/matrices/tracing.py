@@ -68,7 +68,7 @@ def trace(
         Missing: the instruction has no D, no such form, or nothing of what is given.
         ValueError: a place outside D, or a value that is not legal.
     """
-    if "d" not in names(instruction):
+    if instruction.operation != "multiply":
         raise Missing(f"{instruction.canonical} multiplies no matrices")
     if selector is not None and not instruction.sparse:
         raise Missing(f"{instruction.canonical} is not sparse: it has no selector")
@@ -80,8 +80,7 @@ def trace(
     scales = _scales(instruction, operands, scale_ids or {})
     d = tables["d"].locate(row, col)
     c = tables["c"].locate(row, col) if "c" in tables else None
-    assert instruction.shape is not None
-    depth = instruction.shape[2]
+    depth = instruction.extents["k"]
 
     def scale(matrix: str, k: int) -> Place | None:
         table = scales.get(matrix)
@@ -127,7 +126,7 @@ def _several(instruction: Instruction, name: str, chosen: dict[str, int]) -> dic
 def _scales(instruction: Instruction, form: OperandForm, ids: dict[str, int]) -> dict[str, Arrangement]:
     """The tables of the scale factors by matrix, with the ids that are given."""
     kinds = instruction.variant.instruction.operand_kinds
-    known = [operand.name for operand in form.operands if operand.kind == "scale-id"]
+    known = [operand.name for operand in form.operands if operand.kind in ("byte-id", "thread-id")]
     for name in ids:
         if name not in known:
             raise Missing(f"{instruction.canonical} has no {name}{': it has ' + ', '.join(known) if known else ''}")

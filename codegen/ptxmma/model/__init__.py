@@ -10,9 +10,10 @@ from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, Spec
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
-from ptxmma.model.erratum import Erratum, Sighting
+from ptxmma.model.erratum import Erratum, Quirk, Sighting
 from ptxmma.model.instruction import (
     Accumulation,
+    Extents,
     Form,
     Ignored,
     InstructionSet,
@@ -23,22 +24,22 @@ from ptxmma.model.instruction import (
     Range,
     Requirement,
     Semantics,
-    Shape,
     Statement,
 )
 from ptxmma.model.memory import Banks, CanonicalLayout, DescriptorField, Example, Majorness, SharedMemory, Swizzle, TensorMap
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
-from ptxmma.model.register_layout import Case, Cases, Fragment, MetadataLayout, ScaleLayout, Stated
+from ptxmma.model.register_layout import COPY, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import IsaVersion, ReleaseFloor, Target
+from ptxmma.model.version import Version
 
 __all__ = [
-    "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
+    "COPY", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
-    "Erratum", "Example", "Facts", "Fault", "Form", "Fragment", "Granularity", "Ignored", "InstructionSet",
-    "IsaVersion", "Layout", "Majorness", "matches", "MetadataLayout", "Observation", "OperandKind",
-    "Ordering", "Protocol", "ProxyAccess", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterType",
-    "ReleaseFloor", "Requirement", "ScaleLayout", "Semantics", "Shape", "SharedMemory", "Sighting", "Spec",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorMap", "Throughput", "Types",
+    "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
+    "IsaVersion", "Layout", "Majorness", "matches", "Observation", "OperandKind",
+    "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
+    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
+    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorMap", "Throughput", "Types", "Version",
 ]  # fmt: skip

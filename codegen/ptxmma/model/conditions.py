@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
+
+from ptxmma.model.fields import like
 
 #: What a condition is tested against: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
 Facts = Mapping[str, str | int]
 
 
+#: The values that a condition allows: tokens or numbers.
+Values = tuple[str | int, ...]
+
 #: Each key must have one of its listed values; several conditions in a list: any of them.
-Condition = dict[str, tuple[str | int, ...]]
+Condition = Annotated[
+    dict[Annotated[str, like(r"^[a-z_]+$", "a qualifier or another fact")], Values],
+    msgspec.Meta(min_length=1, description="each key must have one of its values"),
+]
 
 
 def matches(conditions: Sequence[Condition], facts: Facts) -> bool:

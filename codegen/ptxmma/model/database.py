@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.block_format import BlockFormat, BlockScaling
@@ -14,12 +14,9 @@ from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.peak import Throughput
 from ptxmma.model.protocol import Protocol
-from ptxmma.model.register_layout import Fragment, MetadataLayout, ScaleLayout
+from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import IsaVersion, Target
-
-if TYPE_CHECKING:
-    from ptxmma.catalog.evidence_summary import LayoutEvidence
 
 
 class Spec(Entry, frozen=True, kw_only=True):
@@ -27,16 +24,15 @@ class Spec(Entry, frozen=True, kw_only=True):
 
     version: str  # semantic version of the spec: "1.0.0"
     document: str  # "PTX ISA 9.1"
+    scopes: dict[str, int]  # threads that execute together: {"thread": 1, "warp": 32, "warpgroup": 128}
     types: Types
     targets: tuple[Target, ...]
     isa_versions: tuple[IsaVersion, ...]
     instructions: tuple[InstructionSet, ...]
-    fragments: tuple[Fragment, ...] = ()
+    register_layouts: tuple[RegisterLayout, ...] = ()
     granularities: tuple[Granularity, ...] = ()
     choices: tuple[Choice, ...] = ()
-    metadata: tuple[MetadataLayout, ...] = ()
     block_scaling: tuple[BlockScaling, ...] = ()
-    scales: tuple[ScaleLayout, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
     protocol: Protocol | None = None
@@ -51,52 +47,59 @@ class Spec(Entry, frozen=True, kw_only=True):
 class Layout(Entry, frozen=True, kw_only=True, dict=True):
     """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
 
-    Inputs and outputs by ``kind``: fragments map ``(i, lane)`` to ``(row, col[, computation])``; metadata maps
-    ``(row, chunk, selector)`` to ``(lane, bit)`` counted in fields; scales map ``(row, block …)`` to ``(lane, byte)``.
+    The map goes the way of the formula: from ``(i, lane)`` to the axes, or from the axes to ``(lane, bit)`` or ``(lane, byte)``.
     """
 
     name: str  # "mma_m16n8k16_a_b16"
-    kind: str  # "fragment", "metadata" or "scale"
+    kind: str  # "fragment", "metadata", "scale" or "address"
     family: str
     operands: tuple[str, ...]
     shape: str  # "m16n8k16" or "m64nNk16"
     bits: int = 0  # container width of an element
-    rows: int = 0
-    cols: int = 0  # the largest, where N varies
-    threads: int = 32
-    entry: int  # index of the spec's entry: fragments, metadata or scales
+    axes: dict[str, int]  # the size of each, the largest where an extent ranges: {"row": 16, "col": 8}
+    growing: tuple[str, ...] = ()  # axes whose size depends on an extent that ranges
+    apart: tuple[str, ...] = ()  # axes that belong to no coordinates
+    steps: dict[str, int] = {}  # inputs and outputs whose numbers are multiples of more than 1: {"bit": 4}
+    threads: int
+    entry: int  # index of the spec's entry
     map: BitMap
 
     def __repr__(self) -> str:
         return f"<Layout {self.name}>"
 
     @property
-    def field_bits(self) -> int:
-        """Metadata only: bits of the field of one chunk; the fields of a thread fill its 32-bit register."""
-        return 32 >> self.map.outputs["field"]
+    def coordinates(self) -> tuple[str, ...]:
+        """The axes that name a place, in order."""
+        return tuple(axis for axis in self.axes if axis not in self.apart)
 
     @property
-    def evidence(self) -> LayoutEvidence:
-        """What stands behind it: which chips it was held against, how often, and whose definitions agree or differ.
+    def to_axes(self) -> BitMap:
+        """From ``(i, lane)``, or from ``(lane, bit)``, to the axes, whichever way the formula goes."""
+        return self.map if self.map.outputs.keys() == self.axes.keys() else self.map.inverse()
 
-        It is that of the database that the layout was read with; a layout of none has no evidence.
+    @property
+    def zeros(self) -> dict[str, int]:
+        """How many low bits of an input or output are always 0, where some are: its map leaves them out."""
+        return {name: step.bit_length() - 1 for name, step in self.steps.items()}
+
+    @property
+    def plane(self) -> tuple[str, str]:
+        """The axes that are the rows and columns of a matrix: of a fragment its last two coordinates, whatever they are called.
+
+        A fragment with a single axis is a row of a matrix, and the axis of its rows is ``""``.
         """
-        from ptxmma.catalog import evidence_summary as summary
+        row, col = ("", *self.coordinates)[-2:] if self.kind == "fragment" else ("row", "col")
+        return row, col
 
-        database = self.__dict__.get("database")
-        return (summary.of(database) if database else summary.NOTHING).of_layout(self.name)
+    @property
+    def rows(self) -> int:
+        """The size of the axis of its rows; 0 without one."""
+        return self.axes.get(self.plane[0], int(self.kind == "fragment"))
 
-    def to_cute(self, n: int | None = None) -> str:
-        """CuTe's ``shape:stride`` text, see :func:`ptxmma.matrices.interop.to_cute`; ``n``: columns, mandatory where N varies."""
-        from ptxmma.matrices import interop
-
-        return interop.to_cute(self, n)
-
-    def to_triton(self, n: int | None = None) -> dict[str, list[list[int]]]:
-        """Triton's linear-layout bases, see :func:`ptxmma.matrices.interop.to_triton`; ``n``: columns, mandatory where N varies."""
-        from ptxmma.matrices import interop
-
-        return interop.to_triton(self, n)
+    @property
+    def cols(self) -> int:
+        """The size of the axis of its columns; 0 without one."""
+        return self.axes.get(self.plane[1], 0)
 
 
 class Database(Entry, frozen=True, kw_only=True, dict=True):
@@ -105,11 +108,6 @@ class Database(Entry, frozen=True, kw_only=True, dict=True):
     generated: str = ""  # what made the file, from what
     spec: Spec
     layouts: tuple[Layout, ...]
-
-    def __post_init__(self) -> None:
-        """Let each layout know where it comes from; one that several databases share belongs to the first."""
-        for layout in self.layouts:
-            layout.__dict__.setdefault("database", self)
 
     @functools.cached_property
     def layout(self) -> dict[str, Layout]:

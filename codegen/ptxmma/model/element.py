@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
 from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Name, Natural, Positive, Source, Text, like
 
 
 class ElementType(Entry, frozen=True, kw_only=True):
     """One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity."""
 
-    name: str  # "e4m3"
-    title: str  # "FP8 with 4 exponent and 3 mantissa bits"
-    form: str  # "float", "unsigned", "signed" or "bits"
-    bits: int  # storage, e.g. 8; tf32 takes 32
-    exponent: int = 0  # bits
-    mantissa: int = 0  # explicit bits
+    name: Name  # "e4m3"
+    title: Text  # "FP8 with 4 exponent and 3 mantissa bits"
+    form: Literal["float", "unsigned", "signed", "bits"]
+    bits: Annotated[int, Meta(ge=1, le=64)]  # storage, e.g. 8; tf32 takes 32
+    exponent: Natural = 0  # bits
+    mantissa: Natural = 0  # explicit bits
     bias: int = 0
     sign: bool = True  # ue8m0 has none
     infinity: bool = False
     nan: bool = False
-    numpy: str  # dtype of NumPy or ml_dtypes that holds one: "float8_e4m3fn"
-    source: str
+    numpy: Annotated[str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one")]  # "float8_e4m3fn"
+    source: Source
 
     @property
     def unit(self) -> float:
@@ -52,32 +57,32 @@ class ElementType(Entry, frozen=True, kw_only=True):
 class Container(Entry, frozen=True, kw_only=True):
     """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
 
-    elements: tuple[str, ...]  # ("e2m1",)
+    elements: Annotated[tuple[Name, ...], SOME]  # ("e2m1",)
     when: tuple[Condition, ...] = ()
-    bits: int  # 8
-    shift: int  # 2: lowest bit of the element in the container
-    source: str
+    bits: Positive  # 8
+    shift: Natural  # 2: lowest bit of the element in the container
+    source: Source
 
 
 class RegisterType(Entry, frozen=True, kw_only=True):
     """A PTX register type, e.g. f16x2: 32 bits, two f16 elements."""
 
-    name: str  # "b32"
-    title: str
-    bits: int  # 32
-    c_type: str  # "uint32_t"
-    constraint: str  # inline-asm constraint: "r"
-    source: str
+    name: Name  # "b32"
+    title: Text
+    bits: Positive  # 32
+    c_type: Literal["uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "float", "double", "bool"]
+    constraint: Annotated[Literal["h", "r", "l", "f", "d"], Meta(description="the constraint of inline asm")]  # "r"
+    source: Source
 
 
 class Carrier(Entry, frozen=True, kw_only=True):
     """The register types that assemblers take for an operand, the one that wrappers use first."""
 
-    operands: tuple[str, ...]  # ("a", "b")
-    elements: tuple[str, ...]  # ("f16", "bf16"); empty: operands without elements
+    operands: Annotated[tuple[Name, ...], SOME]  # ("a", "b")
+    elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
     when: tuple[Condition, ...] = ()
-    registers: tuple[str, ...]  # ("b32", "f16x2", "u32", "s32")
-    source: str
+    registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
+    source: Source
 
 
 class Types(Entry, frozen=True, kw_only=True):

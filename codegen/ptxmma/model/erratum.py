@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ptxmma.model.conditions import Entry
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName, Text, VersionText, like
 
 
 class Sighting(Entry, frozen=True, kw_only=True):
@@ -12,24 +17,51 @@ class Sighting(Entry, frozen=True, kw_only=True):
     What ends in a semicolon is PTX as it stands; nothing at all is a module without instructions.
     """
 
-    tool: str  # "ptxas 12.0 to 13.5": every pinned release in between that knows the target and the version; "H200"
-    target: str  # "sm_90a"
-    ptx: str = ""  # version of the module; the newest that each release speaks where there is none
-    compiled_for: str = ""  # another target than that of the module
-    asked: str = ""
-    example: str = ""  # instead: digest of an example of the reference, see spec/evidence/examples.json
-    answer: str  # "accepted", or the exact message
-    database: str = ""  # "accepts" or "refuses"; empty where it is not about a single instruction
+    tool: Annotated[Source, Meta(description='"ptxas 12.0 to 13.5": every pinned release in between that knows the target; "H200"')]
+    target: TargetName  # "sm_90a"
+    ptx: VersionText = ""  # version of the module; the newest that each release speaks where there is none
+    compiled_for: TargetName = ""  # another target than that of the module
+    asked: Text = ""
+    example: Annotated[str, like(r"^[0-9a-f]{16}$", "digest of an example of the reference, as in spec/evidence/examples.json")] = ""
+    answer: Text  # "accepted", or the exact message
+    database: Literal["", "accepts", "refuses"] = ""  # empty where it is not about a single instruction
+
+
+class Quirk(Entry, frozen=True, kw_only=True):
+    """A rule: what a tool accepts, or refuses, in the place of an operand, though the manual says otherwise.
+
+    Conditions see the facts of the variant and of the operand: its kind (``operand``), ``access``, the ``matrix`` that it holds or
+    describes, and ``takes``, which is ``"any"`` where it takes every register of 32 bits.  Of several rules that hold, the last one counts.
+    """
+
+    tool: Name  # "ptxas"
+    since: VersionText  # the first release that does so: "12.8"
+    until: VersionText = ""  # the last one: "13.0"; empty where the newest does so, too
+    lowest: TargetName = ""  # targets from this one's number on: "sm_100"
+    highest: TargetName = ""  # targets up to this one's number
+    when: tuple[Condition, ...] = ()
+    registers: Annotated[tuple[str, ...], SOME] = ()  # types, "_" in a list, "{}" around a register; empty: the own types
+    count: Positive = 0  # registers in a list; 0: as many as the operand has
+    constants: bool = False  # integers instead of registers: those from `least` to `most`
+    least: int | None = None
+    most: int | None = None
+    accepted: bool
 
 
 class Erratum(Entry, frozen=True, kw_only=True):
     """A place where the manual contradicts itself, the assembler or the chip."""
 
-    id: str  # "f64-k16-a-col"
-    section: str
-    says: str
-    holds: str
-    known: str  # how that is known
-    family: str = ""
-    seen: tuple[Sighting, ...] = ()
-    textual: bool = False  # the manual against itself, or against arithmetic: no tool takes part
+    id: Name  # "f64-k16-a-col"
+    section: Source
+    says: Text
+    holds: Text
+    known: Text  # how that is known
+    family: Name = ""
+    rules: tuple[Quirk, ...] = ()  # what a checker has to know; `seen` is the evidence
+    seen: Annotated[tuple[Sighting, ...], Meta(min_length=1, description="what tools were asked, and their exact answers")] = ()
+    textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
+
+    def __post_init__(self) -> None:
+        """Somebody saw it, or it can be read."""
+        if bool(self.seen) == self.textual:
+            raise ValueError("an erratum has one of seen and textual: what tools answered, or that none takes part")

@@ -21,6 +21,7 @@ import ast
 import functools
 import itertools
 import operator
+import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -82,6 +83,11 @@ def names(tree: ast.expr) -> dict[str, int]:
         if isinstance(node, ast.Name):
             found.setdefault(node.id, node.col_offset)
     return found
+
+
+def placeholders(template: str) -> list[str]:
+    """The names in braces in a template such as ``"a_row_b{bits}"``."""
+    return [name for _, name, _, _ in string.Formatter().parse(template) if name]
 
 
 def evaluate(tree: ast.expr, variables: Mapping[str, Value]) -> Value:

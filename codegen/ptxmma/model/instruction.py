@@ -2,166 +2,205 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
 from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, Token, VersionText, like
+
+#: A size; larger ones are slips.  The rules judge those that a value spells.
+Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]
+#: What fits into 32 bits, signed or not.
+Immediate = Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)]
+QualifierName = Annotated[str, like(r"^[a-z_]+$", "lower-case letters and '_'")]
+OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits and '-', a letter first")]
 
 
 class Range(Entry, frozen=True, kw_only=True):
     """``first, first + step, … last``."""
 
-    first: int
-    last: int
-    step: int
+    first: Extent
+    last: Extent
+    step: Extent
 
 
-class Shape(Entry, frozen=True, kw_only=True):
-    """An MxNxK shape; n is one number or the union of ranges."""
+class Extents(Entry, frozen=True, kw_only=True):
+    """What the values of a qualifier say of sizes: each size has a name, which formulas read."""
 
-    m: int
-    n: tuple[Range, ...]
-    k: int
-
-    def each_n(self) -> list[int]:
-        """Every n, ascending."""
-        return [n for span in self.n for n in range(span.first, span.last + 1, span.step)]
-
-    @property
-    def ranges_over_n(self) -> bool:
-        """Whether it stands for many values of n."""
-        return len(self.n) > 1 or self.n[0].first + self.n[0].step <= self.n[0].last
+    pattern: str = ""  # "m{m}n{n}k{k}": the numbers stand in the value itself
+    values: dict[str, dict[Identifier, Extent]] = {}  # {"x4": {"num": 4}}: each value has its numbers
 
 
 class Qualifier(Entry, frozen=True, kw_only=True):
     """What one placeholder of the syntax means."""
 
-    title: str  # "element type of A"
-    usual: str = ""  # left out of identifiers where it has this value: "row"
-    default: tuple[QualifierDefault, ...] = ()  # what leaving it out means
+    title: Text  # "element type of A"
+    usual: Token = ""  # left out of identifiers where it has this value: "row"
+    default: Annotated[tuple[QualifierDefault, ...], SOME] = ()  # what leaving it out means
 
 
 class QualifierDefault(Entry, frozen=True, kw_only=True):
     """Left out, the qualifier means ``value`` wherever ``when`` holds."""
 
-    value: str  # "scale_vec::2X"
+    value: Token  # "scale_vec::2X"
     when: tuple[Condition, ...] = ()
-    source: str
+    source: Source
 
 
 class Form(Entry, frozen=True, kw_only=True):
-    """A set of variants: the product of its shapes and qualifier values, all with the same operands."""
+    """A set of variants: the product of its qualifiers' values, all with the same operands."""
 
-    shapes: tuple[Shape, ...] = ()
-    qualifiers: dict[str, tuple[str, ...]] = {}  # values without their dot; "": absent; "=dtype": as dtype
-    operands: str = ""  # key of the instruction's operand lists
+    qualifiers: dict[str, tuple[str, ...]] = {}  # values without their dot; "": absent; "=dtype": as dtype; "m64n{n}k16": for every n
+    unspelled: Annotated[tuple[QualifierName, ...], SOME] = ()  # qualifiers that the spelling leaves out, although the form gives them
+    ranges: dict[Identifier, tuple[Range, ...]] = {}  # the numbers that a name in braces stands for: {"n": 8, 16, … 256}
+    operands: Name = ""  # key of the instruction's operand lists
     documented: bool = True  # False: assemblers take it, the manual does not have it
-    source: str
+    source: Source
 
 
 class OperandKind(Entry, frozen=True, kw_only=True):
     """One operand of an instruction; its kind decides what else is known of it."""
 
-    kind: str  # see ptxmma.catalog.operands.KINDS
-    title: str
-    type: str = ""  # qualifier that names its element type: "atype"
-    of: str = ""  # the operand that it describes: "a" for "a-desc"
-    access: str = "read"  # "read", "write" or "read-write"
-    values: tuple[int, ...] = ()  # legal immediates
-    limit: int = -1  # legal immediates: 0..limit
+    kind: Literal[  # see ptxmma.catalog.operands.KINDS
+        "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
+        "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
+    ]  # fmt: skip
+    title: Text
+    type: Name = ""  # qualifier that names its element type: "atype"
+    of: Name = ""  # the operand that it describes: "a" for "a-desc"
+    single: bool = False  # one register without braces, although it holds elements
+    sparse: bool = False  # holds the kept elements of a sparse matrix only
+    access: Literal["read", "write", "read-write"] = "read"
+    values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
+    limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: 0..limit
+    meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # what legal immediates mean: {"K": 0, "MN": 1}
     default: int | None = None  # value that wrappers assume
     immediate: bool = False  # may be an immediate
     register: bool = True  # may be a register
-    uniform: str = ""  # "warp" or "warpgroup": must have one value over it
-    source: str
+    uniform: Literal["", "warp", "warpgroup"] = ""  # must have one value over it
+    alignment: Formula = ""  # addresses: bytes, as a formula over extents and bits: "16"
+    row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
+    unit: Text = ""  # strides: what they count: "elements"
+    order: Name = ""  # strides: qualifier that says whether rows ("row") or columns ("col") lie one after another
+    source: Source
 
 
 class Requirement(Entry, frozen=True, kw_only=True):
     """A rule: variants that match need this PTX ISA version and one of these targets (or one that includes them)."""
 
     when: tuple[Condition, ...] = ()
-    ptx: str = ""
-    targets: tuple[str, ...] = ()
-    note: str = ""
-    source: str
+    ptx: VersionText = ""
+    targets: Annotated[tuple[TargetName, ...], SOME] = ()
+    since: VersionText = ""  # first CUDA release whose assembler enforces it: "11.8"; empty: all do
+    note: Text = ""
+    source: Source
 
 
 class Observation(Entry, frozen=True, kw_only=True):
     """What assemblers do where it differs from the manual; it replaces what the requirements say for the variants that match."""
 
     when: tuple[Condition, ...] = ()
-    ptx: str = ""
-    targets: tuple[str, ...] = ()
-    releases: str = ""  # where releases differ: which, and how
-    source: str
+    ptx: VersionText = ""
+    targets: Annotated[tuple[TargetName, ...], SOME] = ()
+    releases: Text = ""  # where releases differ: which, and how
+    source: Source
 
 
 class Accumulation(Entry, frozen=True, kw_only=True):
     """How a chip was seen to sum: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises."""
 
-    chip: str  # "H200"
-    target: str  # the instructions that it runs are those of this target: "sm_90a"
-    fraction_bits: int = 0  # bits that each term keeps below the leading bit of the largest; 0: as many as the manual promises
-    text: str
-    source: str
+    chip: Text  # "H200"
+    target: TargetName  # the instructions that it runs are those of this target: "sm_90a"
+    fraction_bits: Positive = 0  # bits that each term keeps below the leading bit of the largest; 0: as many as the manual promises
+    text: Text
+    source: Source
 
 
 class Semantics(Entry, frozen=True, kw_only=True):
     """What the arithmetic of the matching variants promises."""
 
     when: tuple[Condition, ...] = ()
-    multiply: str  # "exact", "at least f32", …
-    accumulate: str  # "at least f32", "s32"
-    sums: str  # type whose precision the sums have at least: "f32"
-    overflow: str = ""  # "wrap" or "saturate", integers only
-    rounds: str = ""  # "nearest" where sums are known to round so
-    truncates: int = 0  # low bits of each input element that are ignored
-    unspecified: tuple[str, ...] = ()
+    multiply: Text  # "exact", "at least f32", …
+    accumulate: Text  # "at least f32", "s32"
+    sums: Name  # type whose precision the sums have at least: "f32"
+    overflow: Literal["", "wrap", "saturate"] = ""  # integers only
+    rounds: Literal["", "nearest"] = ""  # where sums are known to round so
+    truncates: Natural = 0  # low bits of each input element that are ignored
+    unspecified: tuple[Text, ...] = ()
     observed: tuple[Accumulation, ...] = ()
-    text: str
-    source: str
+    text: Text
+    source: Source
 
 
 class Statement(Entry, frozen=True, kw_only=True):
     """A fact in words, for the variants that match: undefined behaviour, uniformity, notes."""
 
     when: tuple[Condition, ...] = ()
-    text: str
-    over: str = ""  # uniformity: "warp" or "warpgroup"
-    source: str
+    text: Text
+    over: Literal["", "warp", "warpgroup"] = ""  # uniformity
+    source: Source
 
 
 class Ignored(Entry, frozen=True, kw_only=True):
     """Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds."""
 
-    modifiers: tuple[str, ...]  # any of these, "and.popc" for two side by side
-    behind: str = ""  # the qualifier behind which they stand; "": anywhere
-    most: int = 0  # how many of them are taken; 0: any number
+    modifiers: Annotated[
+        tuple[Annotated[str, like(r"^[A-Za-z0-9_:]+(\.[A-Za-z0-9_:]+)*$", "modifiers with dots between them")], ...],
+        Meta(min_length=1, description='any of these; "and.popc" for two that stand side by side'),
+    ]
+    behind: Annotated[Name, Meta(description="the qualifier behind which they stand; anywhere if absent")] = ""
+    most: Annotated[Positive, Meta(description="how many of them are taken; any number if absent")] = 0
     when: tuple[Condition, ...] = ()
-    source: str
+    source: Source
 
 
 class InstructionSet(Entry, frozen=True, kw_only=True):
     """One PTX instruction with all its forms."""
 
-    name: str  # "mma.sp"
-    family: str  # "mma.sp": the page and header it belongs to
-    title: str
-    stem: str  # "mma_sp": start of its identifiers
-    scope: str  # "warp", "warpgroup" or "thread": who executes it together
-    sparse: bool = False
+    name: Name  # "mma.sp"
+    family: Annotated[
+        str, like(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$", "lower-case words of letters, digits and '_', with dots between them", 60)
+    ]  # "mma.sp": the page and header it belongs to
+    title: Text
+    stem: Identifier  # "mma_sp": start of its identifiers
+    scope: Annotated[Literal["thread", "warp", "warpgroup"], Meta(description="who executes it together")]
+    operation: Annotated[Literal["multiply", "load", "store", "transpose", "synchronise"], Meta(description="what it does")]
     asynchronous: bool = False  # its results appear at a later wait
     memory: bool = False  # it orders or reads memory
-    syntax: str  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.catalog.variants
-    opcode: str = ""  # how every spelling starts, where that is more than the first token: "wgmma.mma_async"
-    ordered: tuple[tuple[str, ...], ...] = ()  # qualifiers, or tokens of the syntax, in the order that assemblers heed; all else may move
-    repeatable: tuple[str, ...] = ()  # tokens that assemblers take twice
-    ignored: tuple[Ignored, ...] = ()  # what they take besides
-    qualifiers: dict[str, Qualifier] = {}
-    operand_kinds: dict[str, OperandKind] = {}
+    syntax: Annotated[  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.catalog.variants
+        str,
+        like(
+            r"^[A-Za-z0-9_.:{}]+$",
+            "the manual's syntax line: literal text, .{name} for a qualifier that is always there, {.name} for an optional one",
+        ),
+    ]
+    opcode: Annotated[str, like(r"^[a-z_.]+$", "how every spelling starts, where that is more than the first token")] = ""
+    ordered: Annotated[
+        tuple[Annotated[tuple[Name, ...], SOME], ...],
+        Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),
+    ] = ()
+    repeatable: tuple[Token, ...] = ()  # tokens that assemblers take twice
+    ignored: Annotated[tuple[Ignored, ...], Meta(description="modifiers that belong to no form, and that assemblers take and ignore")] = ()
+    qualifiers: dict[QualifierName, Qualifier] = {}
+    extents: dict[Identifier, Extents] = {}  # the qualifiers that say sizes: {"shape": "m{m}n{n}k{k}"}
+    operand_kinds: dict[OperandName, OperandKind] = {}
     operands: dict[str, tuple[str, ...]] = {}  # named operand lists, verbatim: {"": ("d, a, b, c, e, f",)}
-    forms: tuple[Form, ...]
-    requires: tuple[Requirement, ...]
+    forms: Annotated[tuple[Form, ...], SOME]
+    requires: Annotated[tuple[Requirement, ...], SOME]
     observed: tuple[Observation, ...] = ()
     semantics: tuple[Semantics, ...] = ()
     undefined: tuple[Statement, ...] = ()
     uniform: tuple[Statement, ...] = ()
     notes: tuple[Statement, ...] = ()
-    source: str
+    source: Source
+
+    @property
+    def shape(self) -> str:
+        """The qualifier that spells its sizes, as ``m16n8k16`` does: the first whose extents have a pattern; ``""`` without one."""
+        return next((name for name, entry in self.extents.items() if entry.pattern), "")
+
+    @property
+    def sparse(self) -> bool:
+        """Whether one of its operands is a sparse matrix."""
+        return any(operand.sparse for operand in self.operand_kinds.values())

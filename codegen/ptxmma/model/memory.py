@@ -2,104 +2,112 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
 from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
+
+#: A swizzle mode by name: "128B".
+SwizzleName = Annotated[str, like(r"^[A-Za-z0-9_]+$", "a swizzle mode, e.g. 128B")]
 
 
 class Swizzle(Entry, frozen=True, kw_only=True):
     """A swizzle mode of shared memory."""
 
-    name: str  # "128B"
-    title: str
-    encoding: int  # descriptor bits 63:62
-    bytes: int  # contiguous bytes that are permuted together: 16 for none
-    pattern: int  # bytes after which the pattern repeats, and to which it is aligned
-    cute: str  # "Swizzle<3,4,3>"
-    atom_mn: tuple[int, int]  # atom in 128-bit units, MN-major: (leading, strided)
-    atom_k: tuple[int, int]
-    tma: str  # the same mode of a tensor map: "CU_TENSOR_MAP_SWIZZLE_128B"
-    source: str
+    name: SwizzleName  # "128B"
+    title: Text
+    encoding: Annotated[int, Meta(ge=0, le=3)]  # descriptor bits 63:62
+    bytes: Positive  # contiguous bytes that are permuted together: 16 for none
+    pattern: Positive  # bytes after which the pattern repeats, and to which it is aligned
+    cute: Text  # "Swizzle<3,4,3>"
+    atom_mn: tuple[Positive, Positive]  # atom in 128-bit units, MN-major: (leading, strided)
+    atom_k: tuple[Positive, Positive]
+    tma: Annotated[str, like(r"^CU_TENSOR_MAP_SWIZZLE_[A-Z0-9_]+$", "the same mode of a tensor map")]
+    source: Source
 
 
 class Banks(Entry, frozen=True, kw_only=True):
     """The banks of shared memory: consecutive words lie in consecutive banks, and each bank serves one word at a time."""
 
-    count: int  # 32
-    bytes: int  # of a word: 4
-    source: str
+    count: Positive  # 32
+    bytes: Positive  # of a word: 4
+    source: Source
 
 
 class TensorMap(Entry, frozen=True, kw_only=True):
     """What TMA asks of the boxes with which it writes shared memory."""
 
-    largest_box: int  # most elements of a box along any dimension: 256
-    alignment: int  # bytes, of the address in shared memory to which a box goes: 128
-    source: str
+    largest_box: Positive  # most elements of a box along any dimension: 256
+    alignment: Positive  # bytes, of the address in shared memory to which a box goes: 128
+    source: Source
 
 
 class CanonicalLayout(Entry, frozen=True, kw_only=True):
     """How a matrix operand lies in shared memory for one majorness and one group of swizzle modes."""
 
-    majorness: str  # "K" or "MN"
-    swizzles: tuple[str, ...]
-    cute: str  # the manual's shape:stride text
-    offset: str  # bytes from the start, before the swizzle: formula over x, k, size, span, lbo, sbo
-    lbo: str  # what the leading-dimension byte offset means
-    sbo: str
+    majorness: Literal["K", "MN"]
+    swizzles: Annotated[tuple[SwizzleName, ...], SOME]
+    cute: Text  # the manual's shape:stride text
+    offset: Formula  # bytes from the start, before the swizzle: formula over x, k, size, span, lbo, sbo
+    lbo: Text  # what the leading-dimension byte offset means
+    sbo: Text
     uses_lbo: bool
-    source: str
+    source: Source
 
 
 class Majorness(Entry, frozen=True, kw_only=True):
     """Which element types an instruction can read with which majorness."""
 
-    majorness: str
+    majorness: Literal["K", "MN"]
     of: tuple[Condition, ...]
-    text: str
-    source: str
+    text: Text
+    source: Source
 
 
 class DescriptorField(Entry, frozen=True, kw_only=True):
     """A field of the 64-bit matrix descriptor."""
 
-    name: str  # "start_address"
-    title: str
-    low: int  # lowest bit
-    width: int
-    shift: int = 0  # the field holds value >> shift
-    unit: str = ""  # "bytes"
-    source: str
+    name: Identifier  # "start_address"
+    title: Text
+    low: Annotated[int, Meta(ge=0, le=63)]  # lowest bit
+    width: Annotated[int, Meta(ge=1, le=64)]
+    shift: Natural = 0  # the field holds value >> shift
+    unit: Literal["", "bytes"] = ""
+    source: Source
 
 
 class Example(Entry, frozen=True, kw_only=True):
     """A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce."""
 
-    name: str
-    majorness: str
-    swizzle: str
-    type: str
-    m: int  # repeats
-    k: int
-    cute: str  # the exact layout
-    lbo: int  # elements; 0: not applicable
-    sbo: int
-    lbo_encoding: int
-    sbo_encoding: int
-    source: str
+    name: Text
+    majorness: Literal["K", "MN"]
+    swizzle: SwizzleName
+    type: Name
+    m: Positive  # repeats
+    k: Positive
+    cute: Text  # the exact layout
+    lbo: Natural  # elements; 0: not applicable
+    sbo: Natural
+    lbo_encoding: Natural
+    sbo_encoding: Natural
+    source: Source
 
 
 class SharedMemory(Entry, frozen=True, kw_only=True):
     """Everything about matrix operands in shared memory."""
 
-    alignment: int  # bytes
+    alignment: Positive  # bytes
     banks: Banks
     tensor_map: TensorMap
-    swizzle_formula: str  # address ^ …: formula over address, base_offset and span (swizzle bytes)
-    base_offset: str  # formula over start (of the pattern) and pattern (its size in bytes)
+    swizzle_formula: Formula  # address ^ …: formula over address, base_offset and span (swizzle bytes)
+    base_offset: Formula  # formula over start (of the pattern) and pattern (its size in bytes)
     swizzles: tuple[Swizzle, ...]
     layouts: tuple[CanonicalLayout, ...]
     majorness: tuple[Majorness, ...]
     descriptor: tuple[DescriptorField, ...]
     examples: tuple[Example, ...]
     notes: tuple[Statement, ...] = ()
-    source: str
+    source: Source

@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from ptxmma.model.conditions import Entry
+from ptxmma.model.fields import Name, Source, Text, like
 
 
 class Step(Entry, frozen=True, kw_only=True):
     """One step of the asynchronous protocol."""
 
-    name: str
-    instruction: str = ""
-    text: str
-    source: str
+    id: Annotated[str, like(r"^[a-z][a-z-]*$", "lower-case words with '-' between them")]  # "fence-registers": how code refers to it
+    name: Text  # "fence registers": for readers
+    instruction: Name = ""
+    text: Text
+    source: Source
 
 
 class Definition(Entry, frozen=True, kw_only=True):
     """A term with its formula."""
 
-    name: str  # "warp rank"
-    formula: str = ""
-    text: str
-    source: str
+    name: Text  # "warp rank"
+    formula: Text = ""
+    text: Text
+    source: Source
 
 
 class Ordering(Entry, frozen=True, kw_only=True):
     """What must stand between two events so that the second sees the first."""
 
-    earlier: str  # "access to a register"
-    later: str  # "wgmma.mma_async with it as accumulator or fragment of A"
-    needs: str  # the instruction: "wgmma.fence"; "": they are ordered anyway
-    by: str = ""  # who executes it: "every warp of the warpgroup"
-    text: str
-    source: str
+    earlier: Text  # "access to a register"
+    later: Text  # "wgmma.mma_async with it as accumulator or fragment of A"
+    needs: Annotated[str, like(r"^[a-z_.]*$", "an instruction, or empty")]  # "wgmma.fence"; "": they are ordered anyway
+    by: Text = ""  # who executes it: "every warp of the warpgroup"
+    text: Text
+    source: Source
 
 
 class ProxyAccess(Entry, frozen=True, kw_only=True):
     """Through which proxy an access to memory goes."""
 
-    access: str
-    proxy: str  # "async" or "generic"
-    source: str
+    access: Text
+    proxy: Literal["async", "generic"]
+    source: Source
 
 
 class Protocol(Entry, frozen=True, kw_only=True):
@@ -49,4 +53,4 @@ class Protocol(Entry, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     orderings: tuple[Ordering, ...]
     proxies: tuple[ProxyAccess, ...]
-    source: str
+    source: Source

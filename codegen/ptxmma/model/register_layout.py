@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Formula, Identifier, Let, Name, Positive, Source, TargetName, Text, like
 
 
 class Case(Entry, frozen=True, kw_only=True):
     """``is`` where ``when`` holds; the last case has no condition."""
 
-    value: str = msgspec.field(name="is")
-    when: str = ""
+    value: Formula = msgspec.field(name="is")
+    when: Formula = ""
 
+
+#: The axis that tells copies of one element apart.
+COPY = "copy"
 
 #: A formula, or guarded cases of which the first with a true condition holds.
 Cases = tuple[Case, ...]
@@ -21,55 +27,34 @@ Cases = tuple[Case, ...]
 class Stated(Entry, frozen=True, kw_only=True):
     """The manual's own formula for one shape: it must agree with ours, or differ where ``erratum`` says so."""
 
-    section: str
+    section: Source
     of: tuple[Condition, ...]  # which instances
-    let: dict[str, str] = {}
-    row: Cases = ()
-    col: Cases = ()
-    first: Cases = ()  # sparse A: the window's first column
-    last: Cases = ()
-    registers: int = 0
-    erratum: str = ""  # key in errata.yaml: the printed formula is known to be wrong
+    let: Let = {}
+    at: dict[Identifier, Cases] = {}  # axes; "first" and "last": the window of columns of a sparse A
+    registers: Positive = 0
+    erratum: Name = ""  # key in errata.yaml: the printed formula is known to be wrong
 
 
-class Fragment(Entry, frozen=True, kw_only=True):
-    """Which element of a matrix an element of a thread's registers is: one formula for a set of shapes and types."""
+class RegisterLayout(Entry, frozen=True, kw_only=True):
+    """Where data lies in the registers of the threads: one formula for a set of shapes and types.
 
-    operands: tuple[str, ...]  # ("c", "d")
-    label: str = ""  # set apart in names: "row"
+    It goes one way or the other.  With a formula for each axis it says which place of a matrix element ``i`` of a thread is.  With formulas
+    for ``lane`` and ``bit`` (or ``byte``) it says which thread and which bits of its register hold what belongs to a place.
+    """
+
+    operands: Annotated[tuple[Name, ...], SOME]  # ("c", "d")
+    name: Annotated[str, like(r"^[a-z0-9_]*(\{[a-z]\w*\}[a-z0-9_]*)*$", "lower-case letters, digits, '_' and names in braces")] = (
+        ""  # end of its name, with qualifiers and bits in braces: "a_row_b{bits}"; "": the operands and the bits
+    )
     of: tuple[Condition, ...]
-    rows: str  # formula over m, n, k and ratio (2 for sparse A): "m"
-    cols: str  # "k // ratio"
-    computations: int = 1  # independent products that one instruction computes (m8n8k4 with f16: 4)
-    let: dict[str, str] = {}
-    row: Cases
-    col: Cases
-    computation: Cases = ()
+    axes: Annotated[
+        dict[Identifier, Formula], SOME
+    ]  # the sizes, as formulas over extents, bits and ratio: {"row": "m", "col": "k // ratio"}
+    apart: tuple[Identifier, ...] = ()  # axes that tell independent products, or copies, apart: they belong to no coordinates
+    steps: dict[Identifier, Formula] = {}  # axes whose numbers are multiples of a number, as formulas: {"byte_id": "blocks"}
+    let: Let = {}
+    at: Annotated[dict[Identifier, Cases], SOME]
+    text: Text = ""  # who holds it, in words
+    observed: TargetName = ""  # the target on which it was measured; "": the manual states it
     stated: tuple[Stated, ...] = ()
-    source: str
-
-
-class MetadataLayout(Entry, frozen=True, kw_only=True):
-    """Where a chunk's field stands: thread and lowest bit as formulas over row, chunk and selector."""
-
-    of: tuple[Condition, ...]
-    selectors: int
-    let: dict[str, str] = {}
-    lane: Cases
-    bit: Cases
-    contributors: str  # which threads of each quad for which selector, in words
-    source: str
-
-
-class ScaleLayout(Entry, frozen=True, kw_only=True):
-    """Where a scale factor stands: thread and byte as formulas over row (of A; column of B), block and the scale ids."""
-
-    operand: str  # "a" or "b"
-    of: tuple[Condition, ...]
-    blocks: int  # scale factors along K
-    byte_ids: tuple[int, ...]
-    thread_ids: tuple[int, ...]
-    let: dict[str, str] = {}
-    lane: Cases
-    byte: Cases
-    source: str
+    source: Source

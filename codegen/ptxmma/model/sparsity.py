@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Binary, Positive, Source, Text, like
 
 #: What is wrong with a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
 Fault = Literal["equal indices", "out of order", "illegal"]
@@ -14,18 +17,42 @@ Fault = Literal["equal indices", "out of order", "illegal"]
 class Granularity(Entry, frozen=True, kw_only=True):
     """A pattern of structured sparsity, e.g. 2:4: two of four elements are kept."""
 
-    name: str  # "2:4"
+    name: Annotated[str, like(r"^[0-9]+:[0-9]+$", "kept elements, a colon, elements of a chunk")]  # "2:4"
     of: tuple[Condition, ...]
-    chunk: int  # elements of the full matrix that one field describes: 4
-    kept: int  # elements of them that are stored: 2
-    unit: int  # elements that are kept or dropped together: 1
-    index_bits: int  # bits of one index: 2
-    indices: int  # indices in a field: 2
-    legal: tuple[str, ...]  # field values, in binary: "0b0100"
-    ordered: tuple[str, ...] = ()  # the legal ones where the indices must ascend
+    chunk: Annotated[int, Meta(ge=2)]  # elements of the full matrix that one field describes: 4
+    kept: Positive  # elements of them that are stored: 2
+    unit: Positive  # elements that are kept or dropped together: 1
+    index_bits: Positive  # bits of one index: 2
+    indices: Positive  # indices in a field: 2
+    legal: Annotated[tuple[Binary, ...], SOME]  # field values, in binary: "0b0100"
+    ordered: Annotated[tuple[Binary, ...], SOME] = ()  # the legal ones where the indices must ascend
     ordered_when: tuple[Condition, ...] = ()  # which variants demand that
-    text: str
-    source: str
+    text: Text
+    source: Source
+
+    def __post_init__(self) -> None:
+        """What is ordered is ordered somewhere."""
+        if bool(self.ordered) != bool(self.ordered_when):
+            raise ValueError("ordered and ordered_when go together: the legal fields in order, and which variants demand that")
+
+    @property
+    def ratio(self) -> int:
+        """Columns of the full matrix for each column of the packed one: 2."""
+        return self.chunk // self.kept
+
+    @property
+    def width(self) -> int:
+        """Bits of a field: 4."""
+        return self.index_bits * self.indices
+
+    def chunk_of(self, col: Any) -> Any:
+        """The first column, in the full matrix, of the chunk from which column ``col`` of the packed matrix comes."""
+        return col // self.kept * self.chunk
+
+    def window_of(self, col: Any, per_register: int) -> tuple[Any, Any]:
+        """First and last column, in the full matrix, that the register with column ``col`` of the packed matrix covers."""
+        first = col // per_register * (per_register * self.ratio)
+        return first, first + per_register * self.ratio - 1
 
     @property
     def units(self) -> int:
@@ -57,7 +84,9 @@ class Granularity(Entry, frozen=True, kw_only=True):
 class Choice(Entry, frozen=True, kw_only=True):
     """Which field describes a chunk, by the units of it that are not zero."""
 
-    units: int  # units of a chunk: 4
-    fields: dict[str, str]  # the units that are not zero, the first one lowest, to the field: {"0b0001": "0b1000", …}
-    text: str
-    source: str
+    units: Annotated[int, Meta(ge=2, le=4)]  # units of a chunk: 4
+    fields: Annotated[
+        dict[Binary, Binary], SOME
+    ]  # the units that are not zero, the first one lowest, to the field: {"0b0001": "0b1000", …}
+    text: Text
+    source: Source

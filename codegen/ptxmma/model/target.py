@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from ptxmma.model.conditions import Entry
+from ptxmma.model.fields import Source, TargetName, Text, VersionText
 
 
 class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
     """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
 
-    name: str  # "sm_120a"
-    ptx: str  # first PTX ISA version that knows it: "8.7"
-    includes: tuple[str, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
-    ptx_in: tuple[ReleaseFloor, ...] = ()  # CUDA releases with another first version
-    until: str = ""  # the last CUDA release that knows it: "12.9"
-    releases: str = ""  # where releases of the assembler differ: which, and how
-    source: str
+    name: TargetName  # "sm_120a"
+    ptx: VersionText  # first PTX ISA version that knows it: "8.7"
+    includes: tuple[TargetName, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
+    ptx_in: Annotated[tuple[ReleaseFloor, ...], Meta(description="CUDA releases with another first version")] = ()
+    until: Annotated[VersionText, Meta(description="the last CUDA release that knows it")] = ""  # "12.9"
+    releases: Text = ""  # where releases of the assembler differ: which, and how
+    source: Source
 
     @property
     def number(self) -> int:
@@ -30,14 +35,14 @@ class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
 class ReleaseFloor(Entry, frozen=True, kw_only=True, cache_hash=True):
     """A CUDA release that takes a target from another version on than other releases."""
 
-    cuda: str  # "13.0"
-    ptx: str  # "7.3"
+    cuda: VersionText  # "13.0"
+    ptx: VersionText  # "7.3"
 
 
 class IsaVersion(Entry, frozen=True, kw_only=True):
     """A PTX ISA version and the CUDA release that brought it."""
 
-    version: str  # "8.7"
-    cuda: str  # "12.8"
-    note: str = ""
-    source: str
+    version: VersionText  # "8.7"
+    cuda: VersionText  # "12.8"
+    note: Text = ""
+    source: Source

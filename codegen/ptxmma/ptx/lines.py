@@ -7,10 +7,11 @@ all that matters of it; :func:`compact` is the same without the registers' names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import ROLES, Operand, register, vector
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")
@@ -46,28 +47,25 @@ def items(text: str) -> list[str]:
     return _ITEM.findall(text)
 
 
-def item(form: OperandForm, names: str) -> str:
-    """The text of an operand, or of operands in braces: ``"d"`` or ``"{byte-id-a, thread-id-a}"``."""
-    return _NAME.sub(lambda match: operand(form.operand(match[0])), names)
+def named(text: str) -> list[str]:
+    """The operands that a part of an operand list names: itself, or those inside of braces or brackets."""
+    return _NAME.findall(text)
+
+
+def item(form: OperandForm, names: str, others: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The text of an operand, or of operands in braces or brackets: ``"d"``, ``"{byte-id-a, thread-id-a}"``, ``"[p]"``.
+
+    Args:
+        form: the form that has the operands.
+        names: a part of its operand list.
+        others: texts that stand in the place of the usual ones, by the operand.
+    """
+    return _NAME.sub(lambda match: others.get(match[0]) or operand(form.operand(match[0])), names)
 
 
 def operand(described: Operand) -> str:
     """An operand's usual text: its registers, or its first legal immediate where it takes no register."""
-    if not described.takes_register:
-        assert described.immediates
-        return str(described.immediates[0])
-    bank = described.register_types[0]
-    return vector(bank, described.registers) if described.elements else register(bank)
-
-
-def register(bank: str, number: int = 0) -> str:
-    """The name of a register of a type: ``%b32_0``."""
-    return f"%{bank}_{number}"
-
-
-def vector(bank: str, count: int) -> str:
-    """A list of registers in braces."""
-    return "{" + ", ".join(register(bank, number) for number in range(count)) + "}"
+    return ROLES[described.kind].text(described)
 
 
 def bank_of(name: str) -> str:
@@ -88,6 +86,8 @@ def expanded(text: str) -> str:
 
 
 def _compacted(text: str) -> str:
+    if text.startswith("["):
+        return f"[{bank_of(text[1:-1]) or text[1:-1]}]"
     if not text.startswith("{"):
         return bank_of(text) or text
     parts = items(text[1:-1])
@@ -100,6 +100,8 @@ def _compacted(text: str) -> str:
 def _expanded(text: str) -> str:
     if text.startswith("{"):
         return "{" + ", ".join(_expanded(part) for part in text[1:-1].split(",") if part) + "}"
+    if text.startswith("["):
+        return f"[{_expanded(text[1:-1])}]"
     if match := VECTOR.fullmatch(text):
         return vector(match[2], int(match[1]))
     return register(text) if text[0].isalpha() else text

@@ -1,9 +1,8 @@
-"""The checker held against assemblers on PTX that nobody here wrote.
+"""The checker compared with assemblers on PTX that other projects wrote.
 
-``python -m ptxmma_proof.corpus build`` makes the corpus: CUTLASS's tests and examples through ``nvcc -ptx``, what Triton's compiler
-writes, every matrix intrinsic of LLVM's NVPTX backend, and LLVM's own tests of it.  ``… judge`` asks the assemblers and the checker about
-each matrix instruction in it, as it stands and with one thing changed, and counts where they differ.  The corpus itself is kept nowhere but
-in a cache.
+``python -m ptxmma_proof corpus build`` makes the corpus: CUTLASS's tests and examples through ``nvcc -ptx``, what Triton's compiler
+writes, and every matrix intrinsic of LLVM's NVPTX backend.  ``… corpus judge`` asks the assemblers and the checker about each matrix
+instruction in it, as it stands and with one thing changed.  The corpus itself is kept nowhere but in a cache.
 """
 
 from __future__ import annotations

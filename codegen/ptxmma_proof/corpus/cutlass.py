@@ -11,8 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptxmma.evidence.corpus import Tool
-
 #: The files for a target, as patterns: the tests of warps and thread blocks, of whole products one of each type of elements, the examples
 #: of products and attention for Hopper, and all for GeForce.
 PATTERNS: dict[str, tuple[str, ...]] = {
@@ -83,14 +81,13 @@ def _compiled(nvcc: str, target: str, cutlass: Path, googletest: Path | None, fi
     return str(place)
 
 
-def tools(cutlass: Path) -> Iterator[Tool]:
-    """CUTLASS and the compiler."""
+def versions(cutlass: Path) -> dict[str, str]:
+    """The versions of CUTLASS and of the compiler."""
     header = (cutlass / "include" / "cutlass" / "version.h").read_text(encoding="utf-8")
     numbers = [re.search(rf"#define CUTLASS_{part}\s+(\d+)", header) for part in ("MAJOR", "MINOR", "PATCH")]
-    yield Tool(name="CUTLASS", version=".".join(match[1] for match in numbers if match))
     said = subprocess.run([_nvcc(), "--version"], check=True, capture_output=True, text=True).stdout
     release = re.search(r"V(\d[\d.]*)", said)
-    yield Tool(name="nvcc", version=release[1] if release else "")
+    return {"CUTLASS": ".".join(match[1] for match in numbers if match), "nvcc": release[1] if release else ""}
 
 
 def _nvcc() -> str:

@@ -1,6 +1,7 @@
 """Finds the matrix instructions in a module that a compiler wrote.
 
-It shares nothing with the checker's own reader, so that each counts what the other may overlook.
+Comments and declarations are read as the checker reads them.  Statements are not: every piece of a module must match a rule here, so that
+each counts what the other may overlook.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import register
 from ptxmma.ptx import lines as ptx
+from ptxmma.ptx import tokens
+from ptxmma.ptx.scopes import Scopes
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What stands at the top of a module and ends with its line, or holds no instruction.
 _SKIPPED = r"\.(?:file|loc|address_size)\b[^\n]*|\.section\b[^{]*\{[^}]*\}"
 _PARTS = re.compile(
@@ -20,17 +23,15 @@ _PARTS = re.compile(
       \.version\s+(?P<version>[\d.]+)
     | \.target\s+(?P<target>\w+)[^\n]*
     | {_SKIPPED}
-    | \.reg\s+(?:\.v\d\s+)?\.(?P<bank>\w+)\s+(?P<names>[^;]*);
-    | (?P<opening>\{{) | (?P<closing>\}})
+    | \.reg\s[^;]*;
+    | [{{}}]
     | [\w$%]+\s*:(?!:)                                                # a label
     | (?:@!?[\w$%]+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);  # a statement
     | \.[^;{{=]*(?:=[^;]*;|;|(?=\{{))                                 # a directive, up to its end or its body
     )""",
     re.VERBOSE,
 )
-_DECLARED = re.compile(r"([\w$%]+)\s*(?:<\s*(\d+)\s*>)?")
 _NAME = re.compile(r"(?<![\w$%])[%$_A-Za-z][\w$]*")
-_NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 class Found(NamedTuple):
@@ -74,19 +75,14 @@ def module(text: str, stems: Sequence[str]) -> Module:
     Raises:
         UnreadableError: there is something that no rule reads; the message shows it.
     """
-    blanked = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    data = text.encode("latin-1", "replace")  # a byte for each character
+    code = b"".join(clean for _, clean in tokens.cleaned([data]))
+    registers = Scopes(code)
     said = {"version": "", "target": ""}
-    scopes: list[dict[str, str]] = [{}]
     found = []
-    for part in _parts(blanked):
-        if part["bank"]:
-            scopes[-1] |= dict.fromkeys(_declared(part["names"]), part["bank"])
-        elif part["opening"]:
-            scopes.append({})
-        elif part["closing"]:
-            scopes.pop()
-        elif part["opcode"] and begins(part["opcode"], stems):
-            found.append(_found(part, scopes))
+    for part in _parts(code.decode("latin-1")):
+        if part["opcode"] and begins(part["opcode"], stems):
+            found.append(_found(part, registers.at(part.start("opcode"))))
         said |= {name: part[name] for name in said if part[name]}
     return Module(said["version"], said["target"], tuple(found))
 
@@ -113,30 +109,15 @@ def _parts(text: str) -> Iterator[re.Match[str]]:
         place = part.end()
 
 
-def _declared(names: str) -> Iterator[str]:
-    """``%r<100>`` is declared as ``%r#``."""
-    for match in _DECLARED.finditer(names):
-        yield f"{match[1]}#" if match[2] else match[1]
-
-
-def _bank(name: str, scopes: list[dict[str, str]]) -> str:
-    numbered = _NUMBERED.fullmatch(name)
-    for scope in reversed(scopes):
-        for key in (name, f"{numbered[1]}#" if numbered else name):
-            if key in scope:
-                return scope[key]
-    return ""
-
-
-def _found(part: re.Match[str], scopes: list[dict[str, str]]) -> Found:
+def _found(part: re.Match[str], registers: Scopes) -> Found:
     """The instruction with registers that are named by type, and numbered as they come."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
 
     def renamed(match: re.Match[str]) -> str:
         if match[0] not in names:
-            bank = _bank(match[0], scopes)
-            names[match[0]] = ptx.register(bank, counts.get(bank, 0)) if bank else match[0]
+            bank = registers.known[match[0].encode("latin-1")]
+            names[match[0]] = register(bank, counts.get(bank, 0)) if bank else match[0]
             counts[bank] = counts.get(bank, 0) + 1
         return names[match[0]]
 

@@ -15,20 +15,20 @@ from __future__ import annotations
 import bisect
 import random
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.requirements import version_key
+from ptxmma.catalog.witnesses import Line
 from ptxmma.check import Checker, Findings
-from ptxmma.evidence.corpus import Change, Disagreement, Source
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import matrix, questions
+from ptxmma_proof import matrix, questions, sweep
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.corpus import extraction
-from ptxmma_proof.corpus.mutants import Mutant, Vocabulary, mutants
+from ptxmma_proof.corpus import extraction, makers
+from ptxmma_proof.neighbours import Neighbourhood
 from ptxmma_proof.questions import Lines, Progress, quiet
 
 #: How an instruction is called that was not changed, on its own target and on others.
@@ -38,6 +38,8 @@ ELSEWHERE = "other target or version"
 _BATCH = 4000
 #: Statements of a module that are changed at once, where they stand.
 _IN_PLACE = 64
+#: How the checker's errors about lists end.
+_OF_LISTS = "[list]"
 
 
 class Held(NamedTuple):
@@ -69,19 +71,66 @@ class Verdict(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both take it or both refuse it."""
-        return (self.refused is None) == (self.error is None)
+        """Whether both take it or both refuse it.
+
+        Lists that the manual does not have are errors of the checker, whatever an assembler says.
+        """
+        if self.refused is None and self.error is not None:
+            return self.error.endswith(_OF_LISTS)
+        return self.refused is None or self.error is not None
 
 
 class Outcome(NamedTuple):
     """All that was found."""
 
-    sources: tuple[Source, ...]
-    counted: int
-    false_alarms: int
-    mutants: int
-    changes: tuple[Change, ...]
-    disagreements: tuple[Disagreement, ...]
+    modules: list[Held]
+    distinct: int  # instructions that differ in more than the names of registers, in each module's target and version
+    counted: int  # instructions that the checker found
+    refused: int  # by the assembler, as they stand
+    false_alarms: int  # instructions that stand in a module, that the assembler takes and that the checker calls errors
+    mutants: int  # instructions with one thing changed, with those asked on other targets and in other versions
+    in_place: int  # mutants that were also put back into their modules
+    disagreements: list[Verdict]
+    judges: list[Assembler]
+
+    @property
+    def instructions(self) -> int:
+        """Matrix instructions in all modules."""
+        return sum(len(held.module.instructions) for held in self.modules)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the checker and the assemblers say the same of everything."""
+        return not self.disagreements and self.counted == self.instructions
+
+    def words(self) -> Iterator[str]:
+        """The run in words."""
+        for found in self.disagreements:
+            asked = found.asked
+            answer = "accepted" if found.refused is None else "refused"
+            kind = asked.kinds.get(found.line, UNCHANGED)
+            yield f"{asked.target}, PTX ISA {asked.version}, {kind}: {answer} by ptxas: {found.line} ({found.refused or found.error})"
+        yield (
+            f"{len(self.modules)} modules, {self.instructions} instructions, {self.counted} found, {self.false_alarms} false alarms; "
+            f"{self.mutants} mutants, {self.in_place} in place; {len(self.disagreements)} disagreements"
+        )
+
+    def record(self, catalog: Catalog, folder: Path, date: str) -> list[Line]:
+        """The run as lines of ``spec/evidence/corpus.jsonl``."""
+        tools = [*makers.recorded(folder, date), *(sweep.tool(each, date) for each in self.judges)]
+        totals = {
+            "modules": len(self.modules),
+            "bytes": sum(len(held.text.encode()) for held in self.modules),
+            "instructions": self.instructions,
+            "counted": self.counted,
+            "distinct": self.distinct,
+            "refused": self.refused,
+            "false_alarms": self.false_alarms,
+            "mutants": self.mutants,
+            "in_place": self.in_place,
+            "disagreements": len(self.disagreements),
+        }
+        return [witnesses.Run(date=date, spec=catalog.database.spec.version, tools=tuple(tools), totals=totals)]
 
 
 class UnjudgedError(ValueError):
@@ -100,7 +149,7 @@ def judge(
         most: mutants of one kind for each different instruction.
         cache: where answers are kept.
         jobs: assemblers at a time, as joblib counts them.
-        progress: told how many questions are answered.
+        progress: called with the number of questions answered.
 
     Raises:
         UnjudgedError: no module with a matrix instruction, or one for a target that no assembler knows.
@@ -125,14 +174,17 @@ def judge(
     for found in (found for each in (*stands, *placed) for found in each.differing):
         if (found.asked.target, found.asked.version, found.line) not in alone:
             differing.append(found)
-    kinds = [kind for each in every for kind in each.kinds.values()]
+    lines = [known[held.module.target, held.module.version, one.line] for held in modules for one in held.module.instructions]
     return Outcome(
-        tuple(_sources(modules, every, known, placed)),
-        sum(each.counted for each in stands),
-        sum(found.refused is None for each in stands for found in each.differing),
-        sum(kind != UNCHANGED for kind in kinds),
-        tuple(_changes(verdicts)),
-        tuple(map(_disagreement, differing)),
+        modules=modules,
+        distinct=len({(found.asked.target, found.asked.version, found.line) for found in lines}),
+        counted=sum(each.counted for each in stands),
+        refused=sum(found.refused is not None for found in lines),
+        false_alarms=sum(found.refused is None for each in stands for found in each.differing),
+        mutants=sum(kind != UNCHANGED for each in every for kind in each.kinds.values()),
+        in_place=sum(each.changed for each in placed),
+        disagreements=differing,
+        judges=list(dict.fromkeys(each.assembler for each in every)),
     )
 
 
@@ -154,7 +206,7 @@ class _Material(NamedTuple):
 
     speakers: Mapping[str, Assembler]  # by target
     stems: Sequence[str]
-    vocabulary: Vocabulary
+    neighbourhood: Neighbourhood
     most: int
 
     @classmethod
@@ -163,11 +215,12 @@ class _Material(NamedTuple):
         for held in modules:
             if held.module.target not in speakers:
                 raise UnjudgedError(f"{held.path}: no assembler that is here knows {held.module.target}: fetch them with `make assemblers`")
-        return cls(speakers, extraction.stems(catalog), Vocabulary.of(catalog), most)
+        return cls(speakers, extraction.stems(catalog), Neighbourhood(catalog), most)
 
-    def mutants(self, line: str) -> list[Mutant]:
-        """The mutants of a line; what no longer begins like an instruction of the database is none of the checker's."""
-        return [each for each in mutants(line, self.vocabulary, self.most) if extraction.begins(ptx.split(each.line)[0], self.stems)]
+    def mutants(self, line: str) -> dict[str, str]:
+        """Lines that one change makes of a line, each with its kind; what no longer begins like an instruction of ours is left out."""
+        changed = self.neighbourhood.sample(ptx.split(line)[0], self.most)
+        return {text: kind for text, kind in changed.items() if extraction.begins(ptx.split(text)[0], self.stems)}
 
 
 def _asked(catalog: Catalog, modules: Sequence[Held], material: _Material) -> Iterator[Asked]:
@@ -179,11 +232,10 @@ def _asked(catalog: Catalog, modules: Sequence[Held], material: _Material) -> It
         assembler = material.speakers[target]
         kinds = dict.fromkeys(own, UNCHANGED)
         for line in own:
-            for mutant in material.mutants(line):
-                kinds.setdefault(mutant.line, mutant.kind)
+            kinds = material.mutants(line) | kinds
         yield Asked(assembler, target, version, source, kinds)
         for other in matrix.versions_of(catalog, assembler):
-            if other != version and version_key(other) >= version_key(_first(catalog, target)):
+            if other != version and Version(other) >= _first(catalog, target):
                 yield Asked(assembler, target, other, source, dict.fromkeys(own, ELSEWHERE))
     every = dict.fromkeys(sorted({line for found in lines.values() for line in found}), ELSEWHERE)
     for target, assembler in material.speakers.items():
@@ -223,7 +275,7 @@ def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _errors(findings: Findings) -> dict[int, str]:
     """The first error of each line."""
-    return {found.line: found.message for found in reversed(findings.findings) if found.severity == "error"}
+    return {found.line: f"{found.message} [{found.rule}]" for found in reversed(findings.findings) if found.severity == "error"}
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------------------
@@ -251,7 +303,7 @@ def _in_place(checker: Checker, held: Held, material: _Material, known: _Known) 
     changes: dict[int, str] = {}
     for number in chance.sample(range(len(lines)), min(_IN_PLACE, len(lines))):
         found = held.module.instructions[number]
-        pool = [mutant.line for mutant in material.mutants(found.line) if found.named(mutant.line)]
+        pool = [text for text in material.mutants(found.line) if found.named(text)]
         if pool:
             lines[number] = chance.choice(pool)
             changes[found.offset] = found.named(lines[number]) or ""
@@ -273,51 +325,3 @@ def _compared(checker: Checker, held: Held, text: str, module: extraction.Module
         if not verdict.agrees:
             differing.append(verdict)
     return _Read(findings.instructions, 0, tuple(differing))
-
-
-# --- counting ---------------------------------------------------------------------------------------------------------------------
-
-
-def _sources(modules: Sequence[Held], every: Sequence[Asked], known: _Known, placed: Sequence[_Read]) -> Iterator[Source]:
-    grouped: dict[tuple[str, str], list[tuple[Held, _Read]]] = {}
-    for held, read_again in zip(modules, placed, strict=True):
-        grouped.setdefault((held.source, held.module.target), []).append((held, read_again))
-    for (source, target), found in grouped.items():
-        lines = [(held.module.version, each.line) for held, _ in found for each in held.module.instructions]
-        yield Source(
-            name=source,
-            target=target,
-            files=len(found),
-            bytes=sum(len(held.text.encode()) for held, _ in found),
-            instructions=len(lines),
-            distinct=len(set(lines)),
-            refused=sum(known[target, version, line].refused is not None for version, line in lines),
-            mutants=sum(
-                kind not in (UNCHANGED, ELSEWHERE)
-                for each in every
-                if (each.source, each.target) == (source, target)
-                for kind in each.kinds.values()
-            ),
-            in_place=sum(each.changed for _, each in found),
-        )
-
-
-def _changes(verdicts: Iterable[Verdict]) -> Iterator[Change]:
-    count: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    for found in verdicts:
-        kind = found.asked.kinds[found.line]
-        count[kind] += 1
-        refused[kind] += found.refused is not None
-    return (Change(kind=kind, mutants=count[kind], refused=refused[kind]) for kind in sorted(count))
-
-
-def _disagreement(found: Verdict) -> Disagreement:
-    return Disagreement(
-        line=found.line,
-        kind=found.asked.kinds[found.line],
-        target=found.asked.target,
-        version=found.asked.version,
-        answer="accepted" if found.refused is None else "refused",
-        said=found.refused or found.error or "",
-    )

@@ -1,6 +1,6 @@
-"""Mutation: change one fact of the spec at a time, and ask whether an independent fact contradicts it.
+"""Mutation: change one fact of the spec at a time, and ask who contradicts it.
 
-Every mutant is built, checked and derived as the spec is, and held against what is known without the spec: rules and printed
-formulas, stored answers of assemblers, stored results of a chip, the layouts of CuTe, number formats and compression as libraries have
-them.  What nothing contradicts survives: a fact that nobody would miss if it were wrong.
+Every mutant is built and derived as the spec is.  Independent witnesses are asked first: answers of assemblers, results of a chip, CuTe's
+layouts, number formats and compression as libraries have them.  What none of them contradicts is held against the spec's own rules, which
+show that two entries do not fit together, and not that both are right.
 """

@@ -1,159 +1,182 @@
-"""One mutant after the other: made, derived, and held against every independent fact, the cheapest first and the spec itself last.
-
-Nothing here compares a mutant with the spec that it was made from: that would contradict every one of them.
-"""
+"""A run over a sample of mutants: each is made, derived, and held against the witnesses and then the spec's own rules."""
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
+
+from ptxmma import paths
+from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence import assembler, reports
-from ptxmma.evidence.silicon import Silicon
+from ptxmma.catalog.witnesses import Line
 from ptxmma.generator import load
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.load import Document
 from ptxmma.generator.problems import SpecError
-from ptxmma.generator.rules import check
-from ptxmma_proof import errata, peers
-from ptxmma_proof.mutation import consistency, outputs, published
-from ptxmma_proof.mutation.assembled import Assemblers
-from ptxmma_proof.mutation.chip import Results
-from ptxmma_proof.mutation.mutants import Mutant, applied
+from ptxmma.generator.spec_rules import check
+from ptxmma_proof.mutation import number_formats as formats
+from ptxmma_proof.mutation.assembled import Assembled
+from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
+from ptxmma_proof.mutation.replayed import Replayed
+from ptxmma_proof.peers import compared, recorded
+from ptxmma_proof.questions import Progress, quiet
 
-#: What a library raises that was not made for tables so wrong.
-_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+#: What the generator and the library raise of tables so wrong.
+_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, TypeError, ValueError)
+#: Mutants that a process tries before it reports back.
+_BATCH = 20
+#: The file whose facts are single answers of tools: one answer less contradicts nothing.
+_SIGHTINGS = "errata.yaml"
+INDEPENDENT, OWN = "independent: ", "own: "
+SURVIVED = "survived"
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant.
+    """What became of a mutant: who contradicts it first, :data:`SURVIVED` where nobody does, and what it contradicts."""
 
-    Attributes:
-        check: the check that contradicts it; "" where none does.
-        fact: what it contradicts, in words.
-        outputs: of a survivor, which outputs differ from those of the spec.
-        reworded: of a survivor, whether each instruction has the same spellings, operands, layouts, targets, versions and arithmetic.
-    """
-
-    check: str
+    by: str
     fact: str = ""
-    outputs: tuple[str, ...] = ()
-    reworded: bool = False
 
 
-class Evidence(NamedTuple):
-    """The stored evidence; None for what there is none of."""
+class Outcome(NamedTuple):
+    """What became of all mutants."""
 
-    assemblers: Path | None = None
-    peers: Path | None = None
-    silicon: Path | None = None
+    every: int
+    judged: list[tuple[Mutant, Verdict]]
+    spec: str  # version
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many mutants there are, how many were tried, and who contradicted how many first; independent witnesses first."""
+        by = Counter(verdict.by for _, verdict in self.judged)
+        sightings = [verdict for mutant, verdict in self.judged if mutant.file.endswith(_SIGHTINGS)]
+        found = {
+            "of": self.every,
+            "tried": len(self.judged),
+            "survived": by.pop(SURVIVED, 0),
+            "errata_tried": len(sightings),
+            "errata_survived": sum(verdict.by == SURVIVED for verdict in sightings),
+        }
+        return found | dict(sorted(by.items(), key=lambda pair: (pair[0].startswith(OWN), -pair[1])))
+
+    def words(self) -> Iterator[str]:
+        """The run in words, the survivors first."""
+        for mutant, verdict in self.judged:
+            if verdict.by == SURVIVED:
+                yield f"survived: {mutant.identity}"
+        totals, tried = self.totals, max(1, len(self.judged))
+        yield from (f"{name}: {count} ({count / tried:.1%})" for name, count in totals.items())
+        for start in (INDEPENDENT, OWN):
+            count = sum(count for name, count in totals.items() if name.startswith(start))
+            yield f"contradicted, {start}{count} of {len(self.judged)} ({count / tried:.0%})"
+
+    def record(self, date: str) -> list[Line]:
+        """The run as lines of ``spec/evidence/mutation.jsonl``."""
+        return [witnesses.Run(date=date, spec=self.spec, tools=(), totals=self.totals)]
 
 
-class Trial:
-    """A spec and the evidence, ready for its mutants.
+def run(
+    spec: Path = paths.SPEC, overlay: Path | None = None, *, count: int = 0, seed: int = 0, jobs: int = -1, progress: Progress = quiet
+) -> Outcome:
+    """Try a sample of the mutants of a spec.
 
     Args:
         spec: the directory of the spec.
-        evidence: what is stored.
+        overlay: more of it.
+        count: how many mutants; 0 for all.
+        seed: of the sample.
+        jobs: processes, as joblib counts them.
+        progress: called with the number of mutants tried so far and of all.
 
     Raises:
         SpecError: the spec itself is refused.
-        ValueError: the evidence contradicts the spec itself.
+        ValueError: a witness contradicts the spec itself.
+    """
+    documents = load.load(spec, overlay)
+    every = mutants(documents)
+    tried = sample(every, count, seed)
+    batches = [tried[start : start + _BATCH] for start in range(0, len(tried), _BATCH)]
+    judged: list[tuple[Mutant, Verdict]] = []
+    calls = (joblib.delayed(_judged)(spec, overlay, batch) for batch in batches)
+    for batch, verdicts in zip(batches, joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), strict=True):
+        judged += zip(batch, verdicts, strict=True)
+        progress(len(judged), len(tried))
+    return Outcome(len(every), judged, next(document.data["version"] for document in documents if document.data["kind"] == "spec"))
+
+
+def _judged(spec: Path, overlay: Path | None, batch: Sequence[Mutant]) -> list[Verdict]:
+    trial = _trial(spec, overlay)
+    return [trial.judge(mutant) for mutant in batch]
+
+
+@functools.lru_cache(maxsize=1)
+def _trial(spec: Path, overlay: Path | None) -> Trial:
+    """Made once in each process."""
+    return Trial(spec, overlay)
+
+
+class Trial:
+    """A spec and the witnesses, ready for its mutants.
+
+    Raises:
+        SpecError: the spec itself is refused.
+        ValueError: a witness contradicts the spec itself, so that mutants would prove nothing.
     """
 
-    def __init__(self, spec: Path, evidence: Evidence) -> None:
-        self.documents = load.load(spec)
-        self.catalog = _catalog(self.documents)
-        self._outputs: outputs.Texts | None = None
-        self._answers: list[object] = []
-        self.checks: dict[str, Callable[[Catalog], str]] = {
-            "number formats": published.types,
-            "C types": published.c_types,
-            "worked examples": consistency.examples,
-            "PyTorch": published.sparsity,
+    def __init__(self, spec: Path, overlay: Path | None = None) -> None:
+        self.documents = load.load(spec, overlay)
+        model, positions = build(self.documents)
+        check(model, positions)
+        self.catalog = Catalog(derive(model, positions))
+        self.witnesses: dict[str, Callable[[Catalog], str]] = {
+            "number formats": formats.types,
+            "C types": formats.c_types,
+            "PyTorch": formats.sparsity,
+            "CuTe": _cute,
+            "assemblers": Assembled(self.catalog, spec / "evidence").contradiction,
+            "chip": Replayed(self.catalog, spec / "evidence").contradiction,
         }
-        if evidence.peers is not None:
-            self.checks["CuTe"] = _cute(evidence.peers, self.catalog)
-        if evidence.assemblers is not None:
-            self.checks["assemblers"] = Assemblers(assembler.load(evidence.assemblers), self.catalog).contradiction
-        if evidence.silicon is not None:
-            self.checks["chip"] = Results(reports.load(evidence.silicon, Silicon), self.catalog).contradiction
-        self.checks["errata"] = _sighted(self.catalog)
-        self.checks["said twice"] = consistency.contradiction  # last: it counts only what no witness knows
-        for name, contradiction in self.checks.items():
+        for name, contradiction in self.witnesses.items():
             if fact := contradiction(self.catalog):
-                raise ValueError(f"{name} contradicts the spec itself, so that mutants would prove nothing: {fact}")
+                raise ValueError(f"{name}: contradicts the spec itself: {fact}")
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Make a mutant and hold it against everything until something contradicts it."""
         documents = applied(self.documents, mutant)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result
-            stage, fact, catalog = _made(documents, mutant.number)
-            if catalog is None:
-                return Verdict(stage, fact)
+            try:
+                model, positions = build(documents)
+                catalog = Catalog(derive(model, positions))
+            except _STUMBLES as error:
+                return Verdict(f"{OWN}it cannot be built", str(error)[:200])
             stumbled = ""
-            for name, contradiction in self.checks.items():
+            for name, contradiction in self.witnesses.items():
                 try:
                     if fact := contradiction(catalog):
-                        return Verdict(name, fact)
+                        return Verdict(INDEPENDENT + name, fact)
                 except _STUMBLES as error:
                     stumbled = stumbled or f"{name}: {type(error).__name__}: {error}"[:200]
-            if stumbled:  # nobody contradicts it, but tables so wrong answer no question
-                return Verdict("library stumbles", stumbled)
-            if self._outputs is None:
-                self._outputs, self._answers = outputs.texts(self.catalog), outputs.answers(self.catalog)
-            reworded = mutant.is_wording and outputs.answers(catalog) == self._answers
-            return Verdict("", outputs=outputs.different(self._outputs, catalog), reworded=reworded)
+            return self._own(documents, mutant.number, stumbled)
+
+    def _own(self, documents: list[Document], changed: int, stumbled: str) -> Verdict:
+        """Whether the spec itself contradicts a mutant."""
+        if problems := list(load.schema_problems(documents[changed])):
+            return Verdict(f"{OWN}schema", problems[0].message)
+        try:
+            check(*build(documents))
+        except _STUMBLES as error:
+            return Verdict(f"{OWN}rules", str(error)[:200])
+        return Verdict(f"{OWN}the library refuses its tables", stumbled) if stumbled else Verdict(SURVIVED)
 
 
-def _catalog(documents: Sequence[Document]) -> Catalog:
-    model, positions = build(list(documents))
-    check(model, positions)
-    return Catalog(derive(model, positions))
-
-
-def _made(documents: list[Document], changed: int) -> tuple[str, str, Catalog | None]:
-    """The stage that refuses the documents and why, or their catalog."""
-    problems = list(load.schema_problems(documents[changed]))
-    if problems:
-        return "schema", problems[0].message, None
-    stage = "model"
-    try:
-        model, positions = build(documents)
-        stage = "rules"
-        check(model, positions)
-        stage = "layouts"
-        return "", "", Catalog(derive(model, positions))
-    except SpecError as error:
-        message = error.problems[0].message
-        return ("stated formulas" if stage == "layouts" and message.startswith("section ") else stage), message, None
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return stage, f"{type(error).__name__}: {error}", None
-
-
-def _sighted(catalog: Catalog) -> Callable[[Catalog], str]:
-    known = set(errata.misjudged(catalog))
-
-    def contradiction(other: Catalog) -> str:
-        found = next((seen for seen in errata.misjudged(other) if seen not in known), None)
-        return f"{found.answer} on {found.target} by {found.tool}: {found.asked}"[:200] if found is not None else ""
-
-    return contradiction
-
-
-def _cute(path: Path, catalog: Catalog) -> Callable[[Catalog], str]:
-    told = peers.load(path)
-    known = {(found.subject, found.operand, found.instruction, found.theirs) for found in peers.recorded(told, catalog)}
-
-    def contradiction(other: Catalog) -> str:
-        for found in peers.recorded(told, other):
-            if (found.subject, found.operand, found.instruction, found.theirs) not in known:
-                return f"{found.subject}, {found.operand or found.instruction}: {found.theirs}"[:200]
-        return ""
-
-    return contradiction
+def _cute(catalog: Catalog) -> str:
+    found = compared.compare(recorded.read(), catalog).differences
+    return f"{found[0].subject}, {found[0].operand}: {found[0].theirs}" if found else ""

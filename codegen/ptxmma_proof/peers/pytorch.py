@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence import facts
-from ptxmma.evidence.peers import Conversion, Difference, PyTorch
 from ptxmma.matrices import sparse
 from ptxmma.model import ElementType, Granularity
+from ptxmma_proof.peers.compared import Difference
 
 #: Rows and columns, in chunks, of the matrices: several groups of rows, several words of metadata.
 _ROWS, _CHUNKS = 96, 64
@@ -24,13 +23,29 @@ _BYTE = 8
 _CONVERSIONS = "torch.sparse._semi_structured_conversions"
 
 
-def compare(catalog: Catalog) -> tuple[PyTorch, list[Difference]] | None:
-    """Every type that a sparse instruction has and PyTorch knows; None where PyTorch is not installed."""
+class Conversion(NamedTuple):
+    """PyTorch's compression of one type against ours."""
+
+    dtype: str
+    pattern: str  # "2:4"
+    agrees: bool
+
+
+class PyTorch(NamedTuple):
+    """PyTorch's conversions of structured sparsity."""
+
+    version: str
+    conversions: list[Conversion]
+    differences: list[Difference]
+
+
+def compare(catalog: Catalog) -> PyTorch | None:
+    """Every type that a sparse instruction has and PyTorch compresses; None where PyTorch is not installed."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         return None
-    conversions, refused, differences = [], {}, []
+    conversions, differences = [], []
     for element, pattern in _types(catalog):
         dtype = _dtype(torch, element)
         if dtype is None:
@@ -38,17 +53,12 @@ def compare(catalog: Catalog) -> tuple[PyTorch, list[Difference]] | None:
         matrix = every_choice(torch, dtype, pattern, seed=1)
         try:
             difference = compress_both(torch, matrix, pattern.name)
-        except RuntimeError as error:
-            refused[str(dtype)] = str(error)
+        except RuntimeError:  # PyTorch does not compress the type
             continue
-        chunks = matrix.numel() // pattern.chunk
-        conversions.append(Conversion(dtype=str(dtype), pattern=pattern.name, chunks=chunks, agrees=not difference))
+        conversions.append(Conversion(str(dtype), pattern.name, not difference))
         if difference:
-            theirs, ours = difference
-            found = Difference(peer="PyTorch", subject=str(dtype), operand=pattern.name, theirs=theirs, ours=ours, places=1, of=chunks)
-            differences.append(found)
-    version = torch.__version__.partition("+")[0]
-    return PyTorch(version=version, facts=facts.compressed(catalog), conversions=tuple(conversions), refused=refused), differences
+            differences.append(Difference("PyTorch", str(dtype), pattern.name, *difference, 1, matrix.numel() // pattern.chunk))
+    return PyTorch(torch.__version__.partition("+")[0], conversions, differences)
 
 
 def _types(catalog: Catalog) -> Iterator[tuple[ElementType, Granularity]]:

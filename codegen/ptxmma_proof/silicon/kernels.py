@@ -17,7 +17,6 @@ import numpy as np
 
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.layouts import THREADS
 from ptxmma.catalog.operands import Operand, register_type
 
 #: Kernels in one source file: few enough that processes share the work.
@@ -113,7 +112,7 @@ class Kernel(NamedTuple):
         """The instructions without matrices whose wrappers it calls, too: those that order its accesses."""
         text = self.source("") + (_SUPPORT if self.descriptors else "")
         called = set(re.findall(r"\bptxmma::(\w+)[<(]", text))
-        return [found for found in catalog.all() if found.shape is None and found.identifier in called]
+        return [found for found in catalog.all() if found.operation == "synchronise" and found.identifier in called]
 
     def source(self, name: str) -> str:
         """The kernel as CUDA."""
@@ -146,6 +145,8 @@ class Kernel(NamedTuple):
 
 
 _LOADED = ("fragment", "accumulator", "metadata", "scale-data")
+#: Constants of which every combination is run for some N.
+_CONSTANTS = ("immediate", "majorness", "negation")
 
 
 def kernels(catalog: Catalog, target: str, families: Iterable[str] = ()) -> Iterator[Kernel]:
@@ -161,10 +162,10 @@ def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
 
     The other constants negate and transpose; the wrapper is the same template for all of them.
     """
-    for form in instruction.forms if instruction.shape else ():
+    for form in instruction.forms if instruction.operation == "multiply" else ():
         choices: dict[str, Sequence[int]] = {}
         for operand in form.operands:
-            in_full = operand.kind == "immediate" and instruction.shape is not None and instruction.shape[1] in N_IN_FULL
+            in_full = operand.kind in _CONSTANTS and instruction.extents["n"] in N_IN_FULL
             if operand.kind == "selector" or in_full:
                 choices[operand.name] = operand.immediates or ()
         for values in itertools.product(*choices.values()):
@@ -209,7 +210,7 @@ class Chip:
         d = next(operand for operand in kernel.form.operands if operand.name == "d")
         given: Sequence[Array] = [np.ascontiguousarray(registers[operand.name]) for operand in kernel.inputs]
         batch = given[0].shape[0]
-        threads = THREADS[kernel.instruction.variant.instruction.scope]
+        threads = kernel.instruction.database.spec.scopes[kernel.instruction.variant.instruction.scope]
         spec = kernel.instruction.database.spec
         width = register_type(spec, d.register_types[0]).bits // 8
         result = np.empty((batch, threads, d.registers), {4: np.uint32, 8: np.uint64}[width])

@@ -12,11 +12,10 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.evidence.silicon import Observation
 from ptxmma.matrices import sparse
 from ptxmma.model import ElementType, Granularity, SharedMemory
+from ptxmma_proof.silicon.drawn_operands import BATCH, Builder, Operands
 from ptxmma_proof.silicon.kernels import Chip, Kernel
-from ptxmma_proof.silicon.operands import BATCH, Builder, Operands
 from ptxmma_proof.silicon.products import Drawn, product
 
 #: An index of tf32 is two indices of halves: the chip was made for elements of 16 bits.
@@ -27,7 +26,16 @@ _ROUNDING = 2.0**-16
 _SEEDS = 4
 
 
-def observe(catalog: Catalog, target: str, nvcc: str, include: Path, folder: Path) -> list[Observation]:
+class Seen(NamedTuple):
+    """What the manual leaves open and the chip answered."""
+
+    question: str
+    instruction: str
+    tried: str
+    seen: str
+
+
+def observe(catalog: Catalog, target: str, nvcc: str, include: Path, folder: Path) -> list[Seen]:
     """All answers, in order."""
     asked = [
         *((kernel, _illegal_fields) for kernel in _one_for_each_metadata_layout(catalog, target)),
@@ -39,7 +47,7 @@ def observe(catalog: Catalog, target: str, nvcc: str, include: Path, folder: Pat
 
 
 def _instructions(catalog: Catalog, target: str) -> Iterator[Instruction]:
-    return (found for found in catalog.all() if found.shape is not None and target in found.accepted_by())
+    return (found for found in catalog.all() if found.operation == "multiply" and target in found.accepted_by())
 
 
 def _run(chip: Chip, number: int, kernel: Kernel, made: Operands) -> Array:
@@ -72,7 +80,7 @@ def _one_for_each_metadata_layout(catalog: Catalog, target: str) -> Iterator[Ker
                 yield Kernel(instruction, instruction.forms[0])
 
 
-def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observation]:
+def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each field value that the manual does not list, in all fields of the matrix at once."""
     held = kernel.instruction.metadata
     legal = {int(value, 2) for value in held.legal}
@@ -92,7 +100,7 @@ def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observa
         answers.setdefault(answer, []).append(f"0b{value:0{held.width}b}")
     for answer, values in answers.items():
         tried = f"{', '.join(values)} in all fields"
-        yield Observation(question="metadata", instruction=kernel.instruction.canonical, tried=tried, seen=answer)
+        yield Seen(question="metadata", instruction=kernel.instruction.canonical, tried=tried, seen=answer)
 
 
 class _Reading(NamedTuple):
@@ -171,7 +179,7 @@ def _by_descriptors(catalog: Catalog, target: str) -> Iterator[Kernel]:
             yield Kernel(instruction, form)
 
 
-def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observation]:
+def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each bit outside the fields, set alone, and all of them together, with each swizzle."""
     memory = _memory(kernel)
     used = sum(((1 << field.width) - 1) << field.low for field in memory.descriptor)
@@ -185,10 +193,10 @@ def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator
         f"bits {', '.join(map(str, unused))}, in no field, set in both descriptors, {launches} launches each: every swizzle {_SEEDS} times"
     )
     seen = f"{said}; {'all together do' if together else 'neither do all together'}"
-    yield Observation(question="descriptor", instruction=kernel.instruction.canonical, tried=tried, seen=seen)
+    yield Seen(question="descriptor", instruction=kernel.instruction.canonical, tried=tried, seen=seen)
 
 
-def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observation]:
+def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each base offset where the swizzle permutes nothing that it could move."""
     memory = _memory(kernel)
     field = next(field for field in memory.descriptor if field.name == "base_offset")
@@ -197,7 +205,7 @@ def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Obser
     effect = [offset for offset in offsets if _with_bits(chip, number, kernel, offset << field.low, [plain])]
     tried = f"base offsets {', '.join(map(str, offsets))} without swizzle in both descriptors, {_SEEDS} launches each"
     seen = f"base offsets {', '.join(map(str, effect))} change the product" if effect else "none of them changes the product"
-    yield Observation(question="base offset", instruction=kernel.instruction.canonical, tried=tried, seen=seen)
+    yield Seen(question="base offset", instruction=kernel.instruction.canonical, tried=tried, seen=seen)
 
 
 def _with_bits(chip: Chip, number: int, kernel: Kernel, bits: int, swizzles: Iterable[str]) -> int:
@@ -232,7 +240,7 @@ def _saturating(catalog: Catalog, target: str) -> Iterator[Kernel]:
             yield Kernel(instruction, instruction.forms[0])
 
 
-def _saturation(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observation]:
+def _saturation(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """The largest addend, a positive product at one place of K and the same, negative, at another: for many pairs of places."""
     differing = 0
     rounds = 64
@@ -243,7 +251,7 @@ def _saturation(chip: Chip, number: int, kernel: Kernel) -> Iterator[Observation
         differing += int((_run(chip, number, kernel, made) != product(kernel, made)).sum())
     tried = f"addends next to both limits, products that leave the range and come back, {rounds} launches"
     said = "the exact sum saturates once" if not differing else f"{differing} elements differ from the exact sum, saturated once"
-    yield Observation(question="satfinite", instruction=kernel.instruction.canonical, tried=tried, seen=said)
+    yield Seen(question="satfinite", instruction=kernel.instruction.canonical, tried=tried, seen=said)
 
 
 class _Opposed:

@@ -12,8 +12,8 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.model import ElementType
+from ptxmma_proof.silicon.drawn_operands import Builder, Operands
 from ptxmma_proof.silicon.kernels import Chip, Kernel
-from ptxmma_proof.silicon.operands import Builder, Operands
 
 
 class Result(NamedTuple):

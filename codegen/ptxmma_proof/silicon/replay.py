@@ -7,20 +7,65 @@ gets another D than the chip did.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.layouts import THREADS
 from ptxmma.catalog.operands import Operand, register_type
-from ptxmma.evidence.silicon import Launch
 from ptxmma.matrices.emulator import emulate
 from ptxmma.model import ElementType
+from ptxmma_proof.silicon.drawn_operands import Builder, Operands, keyword
 from ptxmma_proof.silicon.kernels import Chip, Kernel
-from ptxmma_proof.silicon.operands import Builder, Operands, keyword
 from ptxmma_proof.silicon.products import Drawn
+
+#: Launches of the chip of ``spec/evidence/silicon.jsonl``: all of warp-level instructions, of warpgroups' many N some.
+RECORDED = Path(__file__).parent.parent / "recorded" / "launches.jsonl"
+
+
+class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A launch that can be repeated.
+
+    Attributes:
+        instruction: canonical spelling.
+        form: name of the operand form.
+        constants: by the operands' names.
+        seed: of the words in registers and memory.
+        image: bytes of shared memory.
+        descriptors: by the operands' names, for shared memory that starts at 0.
+        d: digest of D's registers.
+    """
+
+    instruction: str
+    form: str = ""
+    constants: dict[str, int] = msgspec.field(default_factory=dict)
+    seed: int
+    image: int = 0
+    descriptors: dict[str, int] = msgspec.field(default_factory=dict)
+    d: str
+
+
+def read(path: Path = RECORDED) -> list[Launch]:
+    """The launches in a file, one on each line.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: a line is no launch.
+    """
+    return msgspec.json.Decoder(Launch).decode_lines(path.read_bytes())
+
+
+def write(path: Path, launches: Iterable[Launch]) -> None:
+    """Write launches, one on each line.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.write_bytes(msgspec.json.Encoder().encode_lines(sorted(launches, key=lambda each: (each.instruction, each.form, each.seed))))
 
 
 class Words(NamedTuple):
@@ -39,7 +84,7 @@ def record(chip: Chip, number: int, kernel: Kernel, seed: int) -> Launch:
     registers, image, scale_d = words(kernel, seed, size)
     found = chip.run(number, registers, image=image, descriptors=places.descriptors, scale_d=scale_d)
     return Launch(
-        form=kernel.form.name, constants=dict(kernel.immediates), seed=seed, image=size,
+        instruction=kernel.instruction.canonical, form=kernel.form.name, constants=dict(kernel.immediates), seed=seed, image=size,
         descriptors=places.descriptors, d=digest(found),
     )  # fmt: skip
 
@@ -73,7 +118,7 @@ def words(kernel: Kernel, seed: int, image_bytes: int) -> Words:
     """The words of a launch."""
     random = np.random.default_rng(seed + 1)
     draw = Drawn(kernel.instruction, random)
-    threads = THREADS[kernel.instruction.variant.instruction.scope]
+    threads = kernel.instruction.database.spec.scopes[kernel.instruction.variant.instruction.scope]
     scale_d = bool(random.integers(4))
     registers = {operand.name: _registers(operand, kernel, threads, draw, random) for operand in kernel.inputs}
     image = None

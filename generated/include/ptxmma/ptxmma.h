@@ -14,10 +14,14 @@
 #include "types.h"
 #include "targets.h"
 #include "variants.h"
+#include "ldmatrix.h"
+#include "stmatrix.h"
+#include "movmatrix.h"
 #include "mma.h"
 #include "mma_sp.h"
 #include "wgmma.h"
 #include "wgmma_sp.h"
+#include "wmma.h"
 #include "shared_memory.h"
 
 #endif

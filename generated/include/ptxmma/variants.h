@@ -15,28 +15,34 @@
  * Sets of targets that accept a variant: those named and all that include one of them. Bit t stands
  * for target t.
  */
-#define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
 #define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
+#define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
+#define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
+#define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
+#define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
 #define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_89 UINT64_C(0x7fffff80)
-#define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
 #define PTXMMA_TARGETS_SM_120F UINT64_C(0x6c000000)
 #define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_110A UINT64_C(0x1009000)
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
-#define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
+#define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
 /** Variants, by the identifiers of variants/; their order may change with the spec. */
 typedef enum ptxmma_variant {
 #define PTXMMA_VARIANT(identifier, ...) PTXMMA_VARIANT_##identifier,
+#include "variants/ldmatrix.def"
+#include "variants/stmatrix.def"
+#include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
 #include "variants/fence_proxy.def"
+#include "variants/wmma.def"
 #undef PTXMMA_VARIANT
   PTXMMA_VARIANT_COUNT
 } ptxmma_variant;
@@ -48,8 +54,8 @@ typedef struct ptxmma_variant_info {
   const char *family;
   ptxmma_type dtype, atype, btype, ctype; /**< element types; PTXMMA_TYPE_NONE where it has none */
   ptxmma_type stype;                      /**< of the scale factors */
-  const char *qualifiers;                 /**< the others that tell it apart: "kind=kind::f8f6f4" */
-  uint16_t m, n, k;                       /**< shape; all 0 where it has none */
+  const char *qualifiers;                 /**< the others that tell it apart: "kind=kind::f8f6f4", "shape=m8n8 num=x4" */
+  uint16_t m, n, k;                       /**< shape; all 0 where it has none of these sizes */
   uint16_t sparse;                        /**< 1: A is sparse */
   uint16_t documented;                    /**< 0: assemblers take it, the manual does not have it */
   uint16_t ptx;                           /**< first PTX ISA version, as PTXMMA_PTX */
@@ -67,11 +73,15 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
   {#identifier, spelling, family, PTXMMA_TYPE_##dtype, PTXMMA_TYPE_##atype, PTXMMA_TYPE_##btype, \
    PTXMMA_TYPE_##ctype, PTXMMA_TYPE_##stype, qualifiers, m, n, k, sparse, documented, \
    PTXMMA_PTX(ptx_major, ptx_minor), PTXMMA_TARGETS_##targets},
+#include "variants/ldmatrix.def"
+#include "variants/stmatrix.def"
+#include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
 #include "variants/fence_proxy.def"
+#include "variants/wmma.def"
 #undef PTXMMA_VARIANT
   };
   return &variants[variant];

@@ -4,10 +4,14 @@
 
 No module here imports anything, another of these included: import the one you need, or copy it into your own project.
 
+* ``ptxmma_layouts.ldmatrix``: Layouts of ldmatrix: which thread holds which element.
+* ``ptxmma_layouts.stmatrix``: Layouts of stmatrix: which thread holds which element.
+* ``ptxmma_layouts.movmatrix``: Layouts of movmatrix: which thread holds which element.
 * ``ptxmma_layouts.mma``: Layouts of mma: which thread holds which element.
 * ``ptxmma_layouts.mma_sp``: Layouts of mma.sp: which thread holds which element.
 * ``ptxmma_layouts.wgmma``: Layouts of wgmma: which thread holds which element.
 * ``ptxmma_layouts.wgmma_sp``: Layouts of wgmma.sp: which thread holds which element.
+* ``ptxmma_layouts.wmma``: Layouts of wmma: which thread holds which element.
 * ``ptxmma_layouts.shared_memory``: Matrices in shared memory: swizzles, canonical layouts and the matrix descriptor.
 """
 

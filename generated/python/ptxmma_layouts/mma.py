@@ -8,8 +8,9 @@ checked.  An array's type must hold the results.  Section numbers are those of P
 
 
 def mma_m8n8k4_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k4, 32-bit elements, 8 x 8.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k4, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..7, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -20,7 +21,7 @@ def mma_m8n8k4_cd_b32(lane, i):
 
 
 def mma_m8n8k4_cd_b32_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_cd_b32``.
+    """The inverse of ``mma_m8n8k4_cd_b32``.
 
     row 0..7, col 0..7, computation 0..3 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.1.
@@ -31,8 +32,9 @@ def mma_m8n8k4_cd_b32_inverse(row, col, computation):
 
 
 def mma_m8n8k4_a_row_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k4, 16-bit elements, 8 x 4.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k4, 16-bit elements, 8 rows x 4 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..3, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -43,7 +45,7 @@ def mma_m8n8k4_a_row_b16(lane, i):
 
 
 def mma_m8n8k4_a_row_b16_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_a_row_b16``.
+    """The inverse of ``mma_m8n8k4_a_row_b16``.
 
     row 0..7, col 0..3, computation 0..3 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.1.
@@ -54,8 +56,9 @@ def mma_m8n8k4_a_row_b16_inverse(row, col, computation):
 
 
 def mma_m8n8k4_b_row_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k4, 16-bit elements, 4 x 8.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k4, 16-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..3, col 0..7, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -66,7 +69,7 @@ def mma_m8n8k4_b_row_b16(lane, i):
 
 
 def mma_m8n8k4_b_row_b16_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_b_row_b16``.
+    """The inverse of ``mma_m8n8k4_b_row_b16``.
 
     row 0..3, col 0..7, computation 0..3 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.1.
@@ -77,8 +80,9 @@ def mma_m8n8k4_b_row_b16_inverse(row, col, computation):
 
 
 def mma_m8n8k4_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k4, 16-bit elements, 8 x 8.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k4, 16-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..7, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -89,7 +93,7 @@ def mma_m8n8k4_cd_b16(lane, i):
 
 
 def mma_m8n8k4_cd_b16_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_cd_b16``.
+    """The inverse of ``mma_m8n8k4_cd_b16``.
 
     row 0..7, col 0..7, computation 0..3 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.1.
@@ -100,8 +104,9 @@ def mma_m8n8k4_cd_b16_inverse(row, col, computation):
 
 
 def mma_m8n8k4_b_col_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k4, 16-bit elements, 4 x 8.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k4, 16-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..3, col 0..7, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -112,7 +117,7 @@ def mma_m8n8k4_b_col_b16(lane, i):
 
 
 def mma_m8n8k4_b_col_b16_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_b_col_b16``.
+    """The inverse of ``mma_m8n8k4_b_col_b16``.
 
     row 0..3, col 0..7, computation 0..3 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.1.
@@ -123,8 +128,9 @@ def mma_m8n8k4_b_col_b16_inverse(row, col, computation):
 
 
 def mma_m8n8k4_a_col_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k4, 16-bit elements, 8 x 4.
+    """Row, col, computation of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k4, 16-bit elements, 8 rows x 4 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..3, computation 0..3.
     Source: 9.7.14.5.1.
     """
@@ -135,7 +141,7 @@ def mma_m8n8k4_a_col_b16(lane, i):
 
 
 def mma_m8n8k4_a_col_b16_inverse(row, col, computation):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_a_col_b16``.
+    """The inverse of ``mma_m8n8k4_a_col_b16``.
 
     row 0..7, col 0..3, computation 0..3 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.1.
@@ -146,8 +152,9 @@ def mma_m8n8k4_a_col_b16_inverse(row, col, computation):
 
 
 def mma_m16n8k8_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k8, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k8, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -157,7 +164,7 @@ def mma_m16n8k8_cd_b16(lane, i):
 
 
 def mma_m16n8k8_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_cd_b16``.
+    """The inverse of ``mma_m16n8k8_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -168,8 +175,9 @@ def mma_m16n8k8_cd_b16_inverse(row, col):
 
 
 def mma_m16n8k8_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k8, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k8, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -179,7 +187,7 @@ def mma_m16n8k8_a_b16(lane, i):
 
 
 def mma_m16n8k8_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_a_b16``.
+    """The inverse of ``mma_m16n8k8_a_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -190,8 +198,9 @@ def mma_m16n8k8_a_b16_inverse(row, col):
 
 
 def mma_m16n8k8_b_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k8, 16-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k8, 16-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -201,7 +210,7 @@ def mma_m16n8k8_b_b16(lane, i):
 
 
 def mma_m16n8k8_b_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_b_b16``.
+    """The inverse of ``mma_m16n8k8_b_b16``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -212,8 +221,9 @@ def mma_m16n8k8_b_b16_inverse(row, col):
 
 
 def mma_m16n8k16_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k16, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -223,7 +233,7 @@ def mma_m16n8k16_cd_b16(lane, i):
 
 
 def mma_m16n8k16_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_cd_b16``.
+    """The inverse of ``mma_m16n8k16_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -234,8 +244,9 @@ def mma_m16n8k16_cd_b16_inverse(row, col):
 
 
 def mma_m16n8k16_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k16, 16-bit elements, 16 x 16.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
     Source: 9.7.14.5.7.
     """
@@ -245,7 +256,7 @@ def mma_m16n8k16_a_b16(lane, i):
 
 
 def mma_m16n8k16_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_a_b16``.
+    """The inverse of ``mma_m16n8k16_a_b16``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -256,8 +267,9 @@ def mma_m16n8k16_a_b16_inverse(row, col):
 
 
 def mma_m16n8k16_b_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k16, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -267,7 +279,7 @@ def mma_m16n8k16_b_b16(lane, i):
 
 
 def mma_m16n8k16_b_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_b_b16``.
+    """The inverse of ``mma_m16n8k16_b_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -278,8 +290,9 @@ def mma_m16n8k16_b_b16_inverse(row, col):
 
 
 def mma_m16n8k8_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k8, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k8, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -289,7 +302,7 @@ def mma_m16n8k8_cd_b32(lane, i):
 
 
 def mma_m16n8k8_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_cd_b32``.
+    """The inverse of ``mma_m16n8k8_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -300,8 +313,9 @@ def mma_m16n8k8_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k16_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k16, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k16, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -311,7 +325,7 @@ def mma_m16n8k16_cd_b32(lane, i):
 
 
 def mma_m16n8k16_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_cd_b32``.
+    """The inverse of ``mma_m16n8k16_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -322,8 +336,9 @@ def mma_m16n8k16_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k4_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k4, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k4, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -333,7 +348,7 @@ def mma_m16n8k4_cd_b32(lane, i):
 
 
 def mma_m16n8k4_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_cd_b32``.
+    """The inverse of ``mma_m16n8k4_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -344,8 +359,9 @@ def mma_m16n8k4_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k4_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k4, 32-bit elements, 16 x 4.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k4, 32-bit elements, 16 rows x 4 cols.
     lane 0..31, i 0..1 -> row 0..15, col 0..3.
     Source: 9.7.14.5.7.
     """
@@ -355,7 +371,7 @@ def mma_m16n8k4_a_b32(lane, i):
 
 
 def mma_m16n8k4_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_a_b32``.
+    """The inverse of ``mma_m16n8k4_a_b32``.
 
     row 0..15, col 0..3 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -366,8 +382,9 @@ def mma_m16n8k4_a_b32_inverse(row, col):
 
 
 def mma_m16n8k4_b_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k4, 32-bit elements, 4 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k4, 32-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0 -> row 0..3, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -377,7 +394,7 @@ def mma_m16n8k4_b_b32(lane, i):
 
 
 def mma_m16n8k4_b_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_b_b32``.
+    """The inverse of ``mma_m16n8k4_b_b32``.
 
     row 0..3, col 0..7 -> lane 0..31, i 0.
     Source: 9.7.14.5.7.
@@ -388,8 +405,9 @@ def mma_m16n8k4_b_b32_inverse(row, col):
 
 
 def mma_m16n8k8_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k8, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k8, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -399,7 +417,7 @@ def mma_m16n8k8_a_b32(lane, i):
 
 
 def mma_m16n8k8_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_a_b32``.
+    """The inverse of ``mma_m16n8k8_a_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -410,8 +428,9 @@ def mma_m16n8k8_a_b32_inverse(row, col):
 
 
 def mma_m16n8k8_b_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k8, 32-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k8, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -421,7 +440,7 @@ def mma_m16n8k8_b_b32(lane, i):
 
 
 def mma_m16n8k8_b_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_b_b32``.
+    """The inverse of ``mma_m16n8k8_b_b32``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -432,8 +451,9 @@ def mma_m16n8k8_b_b32_inverse(row, col):
 
 
 def mma_m16n8k16_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k16, 8-bit elements, 16 x 16.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k16, 8-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
     Source: 9.7.14.5.7.
     """
@@ -443,7 +463,7 @@ def mma_m16n8k16_a_b8(lane, i):
 
 
 def mma_m16n8k16_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_a_b8``.
+    """The inverse of ``mma_m16n8k16_a_b8``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -454,8 +474,9 @@ def mma_m16n8k16_a_b8_inverse(row, col):
 
 
 def mma_m16n8k16_b_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k16, 8-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k16, 8-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -465,7 +486,7 @@ def mma_m16n8k16_b_b8(lane, i):
 
 
 def mma_m16n8k16_b_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_b_b8``.
+    """The inverse of ``mma_m16n8k16_b_b8``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -476,8 +497,9 @@ def mma_m16n8k16_b_b8_inverse(row, col):
 
 
 def mma_m16n8k32_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k32, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k32, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -487,7 +509,7 @@ def mma_m16n8k32_cd_b16(lane, i):
 
 
 def mma_m16n8k32_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_cd_b16``.
+    """The inverse of ``mma_m16n8k32_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -498,8 +520,9 @@ def mma_m16n8k32_cd_b16_inverse(row, col):
 
 
 def mma_m16n8k32_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k32, 8-bit elements, 16 x 32.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k32, 8-bit elements, 16 rows x 32 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
     Source: 9.7.14.5.7.
     """
@@ -509,7 +532,7 @@ def mma_m16n8k32_a_b8(lane, i):
 
 
 def mma_m16n8k32_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_a_b8``.
+    """The inverse of ``mma_m16n8k32_a_b8``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -520,8 +543,9 @@ def mma_m16n8k32_a_b8_inverse(row, col):
 
 
 def mma_m16n8k32_b_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k32, 8-bit elements, 32 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k32, 8-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -531,7 +555,7 @@ def mma_m16n8k32_b_b8(lane, i):
 
 
 def mma_m16n8k32_b_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_b_b8``.
+    """The inverse of ``mma_m16n8k32_b_b8``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -542,8 +566,9 @@ def mma_m16n8k32_b_b8_inverse(row, col):
 
 
 def mma_m16n8k32_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k32, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k32, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -553,7 +578,7 @@ def mma_m16n8k32_cd_b32(lane, i):
 
 
 def mma_m16n8k32_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_cd_b32``.
+    """The inverse of ``mma_m16n8k32_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -564,8 +589,9 @@ def mma_m16n8k32_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k64_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k64, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k64, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -575,7 +601,7 @@ def mma_m16n8k64_cd_b32(lane, i):
 
 
 def mma_m16n8k64_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k64_cd_b32``.
+    """The inverse of ``mma_m16n8k64_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -586,8 +612,9 @@ def mma_m16n8k64_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k64_a_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k64, 4-bit elements, 16 x 64.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k64, 4-bit elements, 16 rows x 64 cols.
     lane 0..31, i 0..31 -> row 0..15, col 0..63.
     Source: 9.7.14.5.7.
     """
@@ -597,7 +624,7 @@ def mma_m16n8k64_a_b4(lane, i):
 
 
 def mma_m16n8k64_a_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k64_a_b4``.
+    """The inverse of ``mma_m16n8k64_a_b4``.
 
     row 0..15, col 0..63 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.7.
@@ -608,8 +635,9 @@ def mma_m16n8k64_a_b4_inverse(row, col):
 
 
 def mma_m16n8k64_b_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k64, 4-bit elements, 64 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k64, 4-bit elements, 64 rows x 8 cols.
     lane 0..31, i 0..15 -> row 0..63, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -619,7 +647,7 @@ def mma_m16n8k64_b_b4(lane, i):
 
 
 def mma_m16n8k64_b_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k64_b_b4``.
+    """The inverse of ``mma_m16n8k64_b_b4``.
 
     row 0..63, col 0..7 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -630,8 +658,9 @@ def mma_m16n8k64_b_b4_inverse(row, col):
 
 
 def mma_m16n8k64_scale_a_scale_vec_2x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma m16n8k64, 16 rows; blocks along k: 2.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma m16n8k64, 8-bit elements, 16 rows x 2 blocks.
     row 0..15, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -641,7 +670,7 @@ def mma_m16n8k64_scale_a_scale_vec_2x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k64_scale_a_scale_vec_2x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k64_scale_a_scale_vec_2x``.
+    """The inverse of ``mma_m16n8k64_scale_a_scale_vec_2x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..1.
     Source: 9.7.14.3.
@@ -654,8 +683,9 @@ def mma_m16n8k64_scale_a_scale_vec_2x_inverse(lane, byte):
 
 
 def mma_m16n8k64_scale_b_scale_vec_2x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma m16n8k64, 8 cols; blocks along k: 2.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma m16n8k64, 8-bit elements, 8 cols x 2 blocks.
     col 0..7, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -665,7 +695,7 @@ def mma_m16n8k64_scale_b_scale_vec_2x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k64_scale_b_scale_vec_2x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k64_scale_b_scale_vec_2x``.
+    """The inverse of ``mma_m16n8k64_scale_b_scale_vec_2x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..3.
     Source: 9.7.14.3.
@@ -678,8 +708,9 @@ def mma_m16n8k64_scale_b_scale_vec_2x_inverse(lane, byte):
 
 
 def mma_m16n8k64_scale_a_scale_vec_4x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma m16n8k64, 16 rows; blocks along k: 4.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma m16n8k64, 8-bit elements, 16 rows x 4 blocks.
     row 0..15, block 0..3, byte_id 0, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -689,7 +720,7 @@ def mma_m16n8k64_scale_a_scale_vec_4x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k64_scale_a_scale_vec_4x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k64_scale_a_scale_vec_4x``.
+    """The inverse of ``mma_m16n8k64_scale_a_scale_vec_4x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0..3, byte_id 0, thread_id 0..1.
     Source: 9.7.14.3.
@@ -702,8 +733,9 @@ def mma_m16n8k64_scale_a_scale_vec_4x_inverse(lane, byte):
 
 
 def mma_m16n8k64_scale_b_scale_vec_4x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma m16n8k64, 8 cols; blocks along k: 4.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma m16n8k64, 8-bit elements, 8 cols x 4 blocks.
     col 0..7, block 0..3, byte_id 0, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -713,7 +745,7 @@ def mma_m16n8k64_scale_b_scale_vec_4x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k64_scale_b_scale_vec_4x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k64_scale_b_scale_vec_4x``.
+    """The inverse of ``mma_m16n8k64_scale_b_scale_vec_4x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0..3, byte_id 0, thread_id 0..3.
     Source: 9.7.14.3.
@@ -726,8 +758,9 @@ def mma_m16n8k64_scale_b_scale_vec_4x_inverse(lane, byte):
 
 
 def mma_m16n8k32_scale_a_scale_vec_1x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma m16n8k32, 16 rows; blocks along k: 1.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma m16n8k32, 8-bit elements, 16 rows x 1 blocks.
     row 0..15, block 0, byte_id 0..3, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -737,7 +770,7 @@ def mma_m16n8k32_scale_a_scale_vec_1x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k32_scale_a_scale_vec_1x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k32_scale_a_scale_vec_1x``.
+    """The inverse of ``mma_m16n8k32_scale_a_scale_vec_1x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0, byte_id 0..3, thread_id 0..1.
     Source: 9.7.14.3.
@@ -750,8 +783,9 @@ def mma_m16n8k32_scale_a_scale_vec_1x_inverse(lane, byte):
 
 
 def mma_m16n8k32_scale_b_scale_vec_1x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma m16n8k32, 8 cols; blocks along k: 1.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma m16n8k32, 8-bit elements, 8 cols x 1 blocks.
     col 0..7, block 0, byte_id 0..3, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -761,7 +795,7 @@ def mma_m16n8k32_scale_b_scale_vec_1x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_m16n8k32_scale_b_scale_vec_1x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_m16n8k32_scale_b_scale_vec_1x``.
+    """The inverse of ``mma_m16n8k32_scale_b_scale_vec_1x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0, byte_id 0..3, thread_id 0..3.
     Source: 9.7.14.3.
@@ -774,8 +808,9 @@ def mma_m16n8k32_scale_b_scale_vec_1x_inverse(lane, byte):
 
 
 def mma_m8n8k4_cd_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k4, 64-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k4, 64-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -785,7 +820,7 @@ def mma_m8n8k4_cd_b64(lane, i):
 
 
 def mma_m8n8k4_cd_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_cd_b64``.
+    """The inverse of ``mma_m8n8k4_cd_b64``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -796,8 +831,9 @@ def mma_m8n8k4_cd_b64_inverse(row, col):
 
 
 def mma_m8n8k4_a_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k4, 64-bit elements, 8 x 4.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k4, 64-bit elements, 8 rows x 4 cols.
     lane 0..31, i 0 -> row 0..7, col 0..3.
     Source: 9.7.14.5.2.
     """
@@ -807,7 +843,7 @@ def mma_m8n8k4_a_b64(lane, i):
 
 
 def mma_m8n8k4_a_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_a_b64``.
+    """The inverse of ``mma_m8n8k4_a_b64``.
 
     row 0..7, col 0..3 -> lane 0..31, i 0.
     Source: 9.7.14.5.2.
@@ -818,8 +854,9 @@ def mma_m8n8k4_a_b64_inverse(row, col):
 
 
 def mma_m8n8k4_b_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k4, 64-bit elements, 4 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k4, 64-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0 -> row 0..3, col 0..7.
     Source: 9.7.14.5.8.
     """
@@ -829,7 +866,7 @@ def mma_m8n8k4_b_b64(lane, i):
 
 
 def mma_m8n8k4_b_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k4_b_b64``.
+    """The inverse of ``mma_m8n8k4_b_b64``.
 
     row 0..3, col 0..7 -> lane 0..31, i 0.
     Source: 9.7.14.5.8.
@@ -840,8 +877,9 @@ def mma_m8n8k4_b_b64_inverse(row, col):
 
 
 def mma_m16n8k4_cd_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k4, 64-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k4, 64-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -851,7 +889,7 @@ def mma_m16n8k4_cd_b64(lane, i):
 
 
 def mma_m16n8k4_cd_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_cd_b64``.
+    """The inverse of ``mma_m16n8k4_cd_b64``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -862,8 +900,9 @@ def mma_m16n8k4_cd_b64_inverse(row, col):
 
 
 def mma_m16n8k4_a_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k4, 64-bit elements, 16 x 4.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k4, 64-bit elements, 16 rows x 4 cols.
     lane 0..31, i 0..1 -> row 0..15, col 0..3.
     Source: 9.7.14.5.8.
     """
@@ -873,7 +912,7 @@ def mma_m16n8k4_a_b64(lane, i):
 
 
 def mma_m16n8k4_a_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_a_b64``.
+    """The inverse of ``mma_m16n8k4_a_b64``.
 
     row 0..15, col 0..3 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.8.
@@ -884,8 +923,9 @@ def mma_m16n8k4_a_b64_inverse(row, col):
 
 
 def mma_m16n8k4_b_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k4, 64-bit elements, 4 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k4, 64-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0 -> row 0..3, col 0..7.
     Source: 9.7.14.5.8.
     """
@@ -895,7 +935,7 @@ def mma_m16n8k4_b_b64(lane, i):
 
 
 def mma_m16n8k4_b_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k4_b_b64``.
+    """The inverse of ``mma_m16n8k4_b_b64``.
 
     row 0..3, col 0..7 -> lane 0..31, i 0.
     Source: 9.7.14.5.8.
@@ -906,8 +946,9 @@ def mma_m16n8k4_b_b64_inverse(row, col):
 
 
 def mma_m16n8k8_cd_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k8, 64-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k8, 64-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -917,7 +958,7 @@ def mma_m16n8k8_cd_b64(lane, i):
 
 
 def mma_m16n8k8_cd_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_cd_b64``.
+    """The inverse of ``mma_m16n8k8_cd_b64``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -928,8 +969,9 @@ def mma_m16n8k8_cd_b64_inverse(row, col):
 
 
 def mma_m16n8k8_a_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k8, 64-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k8, 64-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.8.
     """
@@ -939,7 +981,7 @@ def mma_m16n8k8_a_b64(lane, i):
 
 
 def mma_m16n8k8_a_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_a_b64``.
+    """The inverse of ``mma_m16n8k8_a_b64``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.8.
@@ -950,8 +992,9 @@ def mma_m16n8k8_a_b64_inverse(row, col):
 
 
 def mma_m16n8k8_b_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k8, 64-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k8, 64-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.8.
     """
@@ -961,7 +1004,7 @@ def mma_m16n8k8_b_b64(lane, i):
 
 
 def mma_m16n8k8_b_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k8_b_b64``.
+    """The inverse of ``mma_m16n8k8_b_b64``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.8.
@@ -972,8 +1015,9 @@ def mma_m16n8k8_b_b64_inverse(row, col):
 
 
 def mma_m16n8k16_cd_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k16, 64-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k16, 64-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -983,7 +1027,7 @@ def mma_m16n8k16_cd_b64(lane, i):
 
 
 def mma_m16n8k16_cd_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_cd_b64``.
+    """The inverse of ``mma_m16n8k16_cd_b64``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -994,8 +1038,9 @@ def mma_m16n8k16_cd_b64_inverse(row, col):
 
 
 def mma_m16n8k16_a_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k16, 64-bit elements, 16 x 16.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k16, 64-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
     Source: 9.7.14.5.8.
     """
@@ -1005,7 +1050,7 @@ def mma_m16n8k16_a_b64(lane, i):
 
 
 def mma_m16n8k16_a_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_a_b64``.
+    """The inverse of ``mma_m16n8k16_a_b64``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.8.
@@ -1016,8 +1061,9 @@ def mma_m16n8k16_a_b64_inverse(row, col):
 
 
 def mma_m16n8k16_b_b64(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k16, 64-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k16, 64-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.8.
     """
@@ -1027,7 +1073,7 @@ def mma_m16n8k16_b_b64(lane, i):
 
 
 def mma_m16n8k16_b_b64_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k16_b_b64``.
+    """The inverse of ``mma_m16n8k16_b_b64``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.8.
@@ -1038,8 +1084,9 @@ def mma_m16n8k16_b_b64_inverse(row, col):
 
 
 def mma_m8n8k16_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k16, 32-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k16, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1049,7 +1096,7 @@ def mma_m8n8k16_cd_b32(lane, i):
 
 
 def mma_m8n8k16_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k16_cd_b32``.
+    """The inverse of ``mma_m8n8k16_cd_b32``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -1060,8 +1107,9 @@ def mma_m8n8k16_cd_b32_inverse(row, col):
 
 
 def mma_m8n8k16_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k16, 8-bit elements, 8 x 16.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k16, 8-bit elements, 8 rows x 16 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..15.
     Source: 9.7.14.5.3.
     """
@@ -1071,7 +1119,7 @@ def mma_m8n8k16_a_b8(lane, i):
 
 
 def mma_m8n8k16_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k16_a_b8``.
+    """The inverse of ``mma_m8n8k16_a_b8``.
 
     row 0..7, col 0..15 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.3.
@@ -1082,8 +1130,9 @@ def mma_m8n8k16_a_b8_inverse(row, col):
 
 
 def mma_m8n8k16_b_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k16, 8-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k16, 8-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1093,7 +1142,7 @@ def mma_m8n8k16_b_b8(lane, i):
 
 
 def mma_m8n8k16_b_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k16_b_b8``.
+    """The inverse of ``mma_m8n8k16_b_b8``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -1104,8 +1153,9 @@ def mma_m8n8k16_b_b8_inverse(row, col):
 
 
 def mma_m8n8k32_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k32, 32-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k32, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1115,7 +1165,7 @@ def mma_m8n8k32_cd_b32(lane, i):
 
 
 def mma_m8n8k32_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k32_cd_b32``.
+    """The inverse of ``mma_m8n8k32_cd_b32``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -1126,8 +1176,9 @@ def mma_m8n8k32_cd_b32_inverse(row, col):
 
 
 def mma_m8n8k32_a_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k32, 4-bit elements, 8 x 32.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k32, 4-bit elements, 8 rows x 32 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..31.
     Source: 9.7.14.5.3.
     """
@@ -1137,7 +1188,7 @@ def mma_m8n8k32_a_b4(lane, i):
 
 
 def mma_m8n8k32_a_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k32_a_b4``.
+    """The inverse of ``mma_m8n8k32_a_b4``.
 
     row 0..7, col 0..31 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.3.
@@ -1148,8 +1199,9 @@ def mma_m8n8k32_a_b4_inverse(row, col):
 
 
 def mma_m8n8k32_b_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k32, 4-bit elements, 32 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k32, 4-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1159,7 +1211,7 @@ def mma_m8n8k32_b_b4(lane, i):
 
 
 def mma_m8n8k32_b_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k32_b_b4``.
+    """The inverse of ``mma_m8n8k32_b_b4``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -1170,8 +1222,9 @@ def mma_m8n8k32_b_b4_inverse(row, col):
 
 
 def mma_m16n8k32_a_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k32, 4-bit elements, 16 x 32.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k32, 4-bit elements, 16 rows x 32 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
     Source: 9.7.14.5.7.
     """
@@ -1181,7 +1234,7 @@ def mma_m16n8k32_a_b4(lane, i):
 
 
 def mma_m16n8k32_a_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_a_b4``.
+    """The inverse of ``mma_m16n8k32_a_b4``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -1192,8 +1245,9 @@ def mma_m16n8k32_a_b4_inverse(row, col):
 
 
 def mma_m16n8k32_b_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k32, 4-bit elements, 32 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k32, 4-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1203,7 +1257,7 @@ def mma_m16n8k32_b_b4(lane, i):
 
 
 def mma_m16n8k32_b_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k32_b_b4``.
+    """The inverse of ``mma_m16n8k32_b_b4``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -1214,8 +1268,9 @@ def mma_m16n8k32_b_b4_inverse(row, col):
 
 
 def mma_m8n8k128_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m8n8k128, 32-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m8n8k128, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1225,7 +1280,7 @@ def mma_m8n8k128_cd_b32(lane, i):
 
 
 def mma_m8n8k128_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k128_cd_b32``.
+    """The inverse of ``mma_m8n8k128_cd_b32``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -1236,8 +1291,9 @@ def mma_m8n8k128_cd_b32_inverse(row, col):
 
 
 def mma_m8n8k128_a_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m8n8k128, 1-bit elements, 8 x 128.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m8n8k128, 1-bit elements, 8 rows x 128 cols.
     lane 0..31, i 0..31 -> row 0..7, col 0..127.
     Source: 9.7.14.5.3.
     """
@@ -1247,7 +1303,7 @@ def mma_m8n8k128_a_b1(lane, i):
 
 
 def mma_m8n8k128_a_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k128_a_b1``.
+    """The inverse of ``mma_m8n8k128_a_b1``.
 
     row 0..7, col 0..127 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.3.
@@ -1258,8 +1314,9 @@ def mma_m8n8k128_a_b1_inverse(row, col):
 
 
 def mma_m8n8k128_b_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m8n8k128, 1-bit elements, 128 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m8n8k128, 1-bit elements, 128 rows x 8 cols.
     lane 0..31, i 0..31 -> row 0..127, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1269,7 +1326,7 @@ def mma_m8n8k128_b_b1(lane, i):
 
 
 def mma_m8n8k128_b_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m8n8k128_b_b1``.
+    """The inverse of ``mma_m8n8k128_b_b1``.
 
     row 0..127, col 0..7 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.7.
@@ -1280,8 +1337,9 @@ def mma_m8n8k128_b_b1_inverse(row, col):
 
 
 def mma_m16n8k128_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k128, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k128, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1291,7 +1349,7 @@ def mma_m16n8k128_cd_b32(lane, i):
 
 
 def mma_m16n8k128_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k128_cd_b32``.
+    """The inverse of ``mma_m16n8k128_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -1302,8 +1360,9 @@ def mma_m16n8k128_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k128_a_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k128, 1-bit elements, 16 x 128.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k128, 1-bit elements, 16 rows x 128 cols.
     lane 0..31, i 0..63 -> row 0..15, col 0..127.
     Source: 9.7.14.5.7.
     """
@@ -1313,7 +1372,7 @@ def mma_m16n8k128_a_b1(lane, i):
 
 
 def mma_m16n8k128_a_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k128_a_b1``.
+    """The inverse of ``mma_m16n8k128_a_b1``.
 
     row 0..15, col 0..127 -> lane 0..31, i 0..63.
     Source: 9.7.14.5.7.
@@ -1324,8 +1383,9 @@ def mma_m16n8k128_a_b1_inverse(row, col):
 
 
 def mma_m16n8k128_b_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k128, 1-bit elements, 128 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k128, 1-bit elements, 128 rows x 8 cols.
     lane 0..31, i 0..31 -> row 0..127, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1335,7 +1395,7 @@ def mma_m16n8k128_b_b1(lane, i):
 
 
 def mma_m16n8k128_b_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k128_b_b1``.
+    """The inverse of ``mma_m16n8k128_b_b1``.
 
     row 0..127, col 0..7 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.7.
@@ -1346,8 +1406,9 @@ def mma_m16n8k128_b_b1_inverse(row, col):
 
 
 def mma_m16n8k256_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma m16n8k256, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma m16n8k256, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1357,7 +1418,7 @@ def mma_m16n8k256_cd_b32(lane, i):
 
 
 def mma_m16n8k256_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k256_cd_b32``.
+    """The inverse of ``mma_m16n8k256_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -1368,8 +1429,9 @@ def mma_m16n8k256_cd_b32_inverse(row, col):
 
 
 def mma_m16n8k256_a_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma m16n8k256, 1-bit elements, 16 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma m16n8k256, 1-bit elements, 16 rows x 256 cols.
     lane 0..31, i 0..127 -> row 0..15, col 0..255.
     Source: 9.7.14.5.7.
     """
@@ -1379,7 +1441,7 @@ def mma_m16n8k256_a_b1(lane, i):
 
 
 def mma_m16n8k256_a_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k256_a_b1``.
+    """The inverse of ``mma_m16n8k256_a_b1``.
 
     row 0..15, col 0..255 -> lane 0..31, i 0..127.
     Source: 9.7.14.5.7.
@@ -1390,8 +1452,9 @@ def mma_m16n8k256_a_b1_inverse(row, col):
 
 
 def mma_m16n8k256_b_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma m16n8k256, 1-bit elements, 256 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma m16n8k256, 1-bit elements, 256 rows x 8 cols.
     lane 0..31, i 0..63 -> row 0..255, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -1401,7 +1464,7 @@ def mma_m16n8k256_b_b1(lane, i):
 
 
 def mma_m16n8k256_b_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_m16n8k256_b_b1``.
+    """The inverse of ``mma_m16n8k256_b_b1``.
 
     row 0..255, col 0..7 -> lane 0..31, i 0..63.
     Source: 9.7.14.5.7.

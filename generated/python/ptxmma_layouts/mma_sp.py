@@ -8,8 +8,9 @@ checked.  An array's type must hold the results.  Section numbers are those of P
 
 
 def mma_sp_m16n8k16_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k16, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -19,7 +20,7 @@ def mma_sp_m16n8k16_cd_b16(lane, i):
 
 
 def mma_sp_m16n8k16_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_cd_b16``.
+    """The inverse of ``mma_sp_m16n8k16_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -30,8 +31,9 @@ def mma_sp_m16n8k16_cd_b16_inverse(row, col):
 
 
 def mma_sp_m16n8k16_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k16, 16-bit elements, 16 x 8, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k16, 16-bit elements, 16 rows x 8 cols, packed.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -41,7 +43,7 @@ def mma_sp_m16n8k16_a_b16(lane, i):
 
 
 def mma_sp_m16n8k16_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_a_b16``.
+    """The inverse of ``mma_sp_m16n8k16_a_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -71,8 +73,9 @@ def mma_sp_m16n8k16_a_b16_window(lane, i):
 
 
 def mma_sp_m16n8k16_b_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k16, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -82,7 +85,7 @@ def mma_sp_m16n8k16_b_b16(lane, i):
 
 
 def mma_sp_m16n8k16_b_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_b_b16``.
+    """The inverse of ``mma_sp_m16n8k16_b_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -93,8 +96,9 @@ def mma_sp_m16n8k16_b_b16_inverse(row, col):
 
 
 def mma_sp_m16n8k16_metadata_b16(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k16, 16-bit elements, 16 rows of 4 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k16, 16-bit elements, 16 rows x 4 chunks.
     row 0..15, chunk 0..3, selector 0..3 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.1.
     """
@@ -104,7 +108,7 @@ def mma_sp_m16n8k16_metadata_b16(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k16_metadata_b16_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k16_metadata_b16``.
+    """The inverse of ``mma_sp_m16n8k16_metadata_b16``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..3, selector 0..3.
     Source: 9.7.14.6.2.1.
@@ -116,8 +120,9 @@ def mma_sp_m16n8k16_metadata_b16_inverse(lane, bit):
 
 
 def mma_sp_m16n8k32_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k32, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k32, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -127,7 +132,7 @@ def mma_sp_m16n8k32_cd_b16(lane, i):
 
 
 def mma_sp_m16n8k32_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_cd_b16``.
+    """The inverse of ``mma_sp_m16n8k32_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -138,8 +143,9 @@ def mma_sp_m16n8k32_cd_b16_inverse(row, col):
 
 
 def mma_sp_m16n8k32_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k32, 16-bit elements, 16 x 16, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k32, 16-bit elements, 16 rows x 16 cols, packed.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
     Source: 9.7.14.5.7.
     """
@@ -149,7 +155,7 @@ def mma_sp_m16n8k32_a_b16(lane, i):
 
 
 def mma_sp_m16n8k32_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_a_b16``.
+    """The inverse of ``mma_sp_m16n8k32_a_b16``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -179,8 +185,9 @@ def mma_sp_m16n8k32_a_b16_window(lane, i):
 
 
 def mma_sp_m16n8k32_b_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k32, 16-bit elements, 32 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k32, 16-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -190,7 +197,7 @@ def mma_sp_m16n8k32_b_b16(lane, i):
 
 
 def mma_sp_m16n8k32_b_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_b_b16``.
+    """The inverse of ``mma_sp_m16n8k32_b_b16``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -201,8 +208,9 @@ def mma_sp_m16n8k32_b_b16_inverse(row, col):
 
 
 def mma_sp_m16n8k32_metadata_b16(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k32, 16-bit elements, 16 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k32, 16-bit elements, 16 rows x 8 chunks.
     row 0..15, chunk 0..7, selector 0..1 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.2.
     """
@@ -212,7 +220,7 @@ def mma_sp_m16n8k32_metadata_b16(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k32_metadata_b16_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k32_metadata_b16``.
+    """The inverse of ``mma_sp_m16n8k32_metadata_b16``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.2.
@@ -224,8 +232,9 @@ def mma_sp_m16n8k32_metadata_b16_inverse(lane, bit):
 
 
 def mma_sp_m16n8k16_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k16, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k16, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -235,7 +244,7 @@ def mma_sp_m16n8k16_cd_b32(lane, i):
 
 
 def mma_sp_m16n8k16_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_cd_b32``.
+    """The inverse of ``mma_sp_m16n8k16_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -246,8 +255,9 @@ def mma_sp_m16n8k16_cd_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k32_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k32, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k32, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -257,7 +267,7 @@ def mma_sp_m16n8k32_cd_b32(lane, i):
 
 
 def mma_sp_m16n8k32_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_cd_b32``.
+    """The inverse of ``mma_sp_m16n8k32_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -268,8 +278,9 @@ def mma_sp_m16n8k32_cd_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k8_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k8, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k8, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -279,7 +290,7 @@ def mma_sp_m16n8k8_cd_b32(lane, i):
 
 
 def mma_sp_m16n8k8_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k8_cd_b32``.
+    """The inverse of ``mma_sp_m16n8k8_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -290,8 +301,9 @@ def mma_sp_m16n8k8_cd_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k8_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k8, 32-bit elements, 16 x 4, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k8, 32-bit elements, 16 rows x 4 cols, packed.
     lane 0..31, i 0..1 -> row 0..15, col 0..3.
     Source: 9.7.14.5.7.
     """
@@ -301,7 +313,7 @@ def mma_sp_m16n8k8_a_b32(lane, i):
 
 
 def mma_sp_m16n8k8_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k8_a_b32``.
+    """The inverse of ``mma_sp_m16n8k8_a_b32``.
 
     row 0..15, col 0..3 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -331,8 +343,9 @@ def mma_sp_m16n8k8_a_b32_window(lane, i):
 
 
 def mma_sp_m16n8k8_b_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k8, 32-bit elements, 8 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k8, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -342,7 +355,7 @@ def mma_sp_m16n8k8_b_b32(lane, i):
 
 
 def mma_sp_m16n8k8_b_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k8_b_b32``.
+    """The inverse of ``mma_sp_m16n8k8_b_b32``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
     Source: 9.7.14.5.7.
@@ -353,8 +366,9 @@ def mma_sp_m16n8k8_b_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k8_metadata_b32(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k8, 32-bit elements, 16 rows of 4 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k8, 32-bit elements, 16 rows x 4 chunks.
     row 0..15, chunk 0..3, selector 0..3 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.1.
     """
@@ -364,7 +378,7 @@ def mma_sp_m16n8k8_metadata_b32(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k8_metadata_b32_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k8_metadata_b32``.
+    """The inverse of ``mma_sp_m16n8k8_metadata_b32``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..3, selector 0..3.
     Source: 9.7.14.6.2.1.
@@ -376,8 +390,9 @@ def mma_sp_m16n8k8_metadata_b32_inverse(lane, bit):
 
 
 def mma_sp_m16n8k16_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k16, 32-bit elements, 16 x 8, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k16, 32-bit elements, 16 rows x 8 cols, packed.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -387,7 +402,7 @@ def mma_sp_m16n8k16_a_b32(lane, i):
 
 
 def mma_sp_m16n8k16_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_a_b32``.
+    """The inverse of ``mma_sp_m16n8k16_a_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -417,8 +432,9 @@ def mma_sp_m16n8k16_a_b32_window(lane, i):
 
 
 def mma_sp_m16n8k16_b_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k16, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k16, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -428,7 +444,7 @@ def mma_sp_m16n8k16_b_b32(lane, i):
 
 
 def mma_sp_m16n8k16_b_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k16_b_b32``.
+    """The inverse of ``mma_sp_m16n8k16_b_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -439,8 +455,9 @@ def mma_sp_m16n8k16_b_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k16_metadata_b32(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k16, 32-bit elements, 16 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k16, 32-bit elements, 16 rows x 8 chunks.
     row 0..15, chunk 0..7, selector 0..1 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.2.
     """
@@ -450,7 +467,7 @@ def mma_sp_m16n8k16_metadata_b32(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k16_metadata_b32_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k16_metadata_b32``.
+    """The inverse of ``mma_sp_m16n8k16_metadata_b32``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.2.
@@ -462,8 +479,9 @@ def mma_sp_m16n8k16_metadata_b32_inverse(lane, bit):
 
 
 def mma_sp_m16n8k64_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k64, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k64, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -473,7 +491,7 @@ def mma_sp_m16n8k64_cd_b32(lane, i):
 
 
 def mma_sp_m16n8k64_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_cd_b32``.
+    """The inverse of ``mma_sp_m16n8k64_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -484,8 +502,9 @@ def mma_sp_m16n8k64_cd_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k64_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k64, 8-bit elements, 16 x 32, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k64, 8-bit elements, 16 rows x 32 cols, packed.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
     Source: 9.7.14.5.7.
     """
@@ -495,7 +514,7 @@ def mma_sp_m16n8k64_a_b8(lane, i):
 
 
 def mma_sp_m16n8k64_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_a_b8``.
+    """The inverse of ``mma_sp_m16n8k64_a_b8``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -525,8 +544,9 @@ def mma_sp_m16n8k64_a_b8_window(lane, i):
 
 
 def mma_sp_m16n8k64_b_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k64, 8-bit elements, 64 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k64, 8-bit elements, 64 rows x 8 cols.
     lane 0..31, i 0..15 -> row 0..63, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -536,7 +556,7 @@ def mma_sp_m16n8k64_b_b8(lane, i):
 
 
 def mma_sp_m16n8k64_b_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_b_b8``.
+    """The inverse of ``mma_sp_m16n8k64_b_b8``.
 
     row 0..63, col 0..7 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -547,8 +567,9 @@ def mma_sp_m16n8k64_b_b8_inverse(row, col):
 
 
 def mma_sp_m16n8k64_metadata_b8(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k64, 8-bit elements, 16 rows of 16 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k64, 8-bit elements, 16 rows x 16 chunks.
     row 0..15, chunk 0..15, selector 0 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.6.
     """
@@ -558,7 +579,7 @@ def mma_sp_m16n8k64_metadata_b8(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k64_metadata_b8_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k64_metadata_b8``.
+    """The inverse of ``mma_sp_m16n8k64_metadata_b8``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..15, selector 0.
     Source: 9.7.14.6.2.6.
@@ -570,8 +591,9 @@ def mma_sp_m16n8k64_metadata_b8_inverse(lane, bit):
 
 
 def mma_sp_m16n8k64_cd_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k64, 16-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k64, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -581,7 +603,7 @@ def mma_sp_m16n8k64_cd_b16(lane, i):
 
 
 def mma_sp_m16n8k64_cd_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_cd_b16``.
+    """The inverse of ``mma_sp_m16n8k64_cd_b16``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -592,8 +614,9 @@ def mma_sp_m16n8k64_cd_b16_inverse(row, col):
 
 
 def mma_sp_m16n8k128_cd_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: C and D of mma.sp m16n8k128, 32-bit elements, 16 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    C and D of mma.sp m16n8k128, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -603,7 +626,7 @@ def mma_sp_m16n8k128_cd_b32(lane, i):
 
 
 def mma_sp_m16n8k128_cd_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k128_cd_b32``.
+    """The inverse of ``mma_sp_m16n8k128_cd_b32``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
     Source: 9.7.14.5.7.
@@ -614,8 +637,9 @@ def mma_sp_m16n8k128_cd_b32_inverse(row, col):
 
 
 def mma_sp_m16n8k128_a_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k128, 4-bit elements, 16 x 64, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k128, 4-bit elements, 16 rows x 64 cols, packed.
     lane 0..31, i 0..31 -> row 0..15, col 0..63.
     Source: 9.7.14.5.7.
     """
@@ -625,7 +649,7 @@ def mma_sp_m16n8k128_a_b4(lane, i):
 
 
 def mma_sp_m16n8k128_a_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k128_a_b4``.
+    """The inverse of ``mma_sp_m16n8k128_a_b4``.
 
     row 0..15, col 0..63 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.7.
@@ -655,8 +679,9 @@ def mma_sp_m16n8k128_a_b4_window(lane, i):
 
 
 def mma_sp_m16n8k128_b_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k128, 4-bit elements, 128 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k128, 4-bit elements, 128 rows x 8 cols.
     lane 0..31, i 0..31 -> row 0..127, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -666,7 +691,7 @@ def mma_sp_m16n8k128_b_b4(lane, i):
 
 
 def mma_sp_m16n8k128_b_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k128_b_b4``.
+    """The inverse of ``mma_sp_m16n8k128_b_b4``.
 
     row 0..127, col 0..7 -> lane 0..31, i 0..31.
     Source: 9.7.14.5.7.
@@ -677,8 +702,9 @@ def mma_sp_m16n8k128_b_b4_inverse(row, col):
 
 
 def mma_sp_m16n8k128_metadata_b4(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k128, 4-bit elements, 16 rows of 16 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k128, 4-bit elements, 16 rows x 16 chunks.
     row 0..15, chunk 0..15, selector 0 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.6.
     """
@@ -688,7 +714,7 @@ def mma_sp_m16n8k128_metadata_b4(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k128_metadata_b4_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k128_metadata_b4``.
+    """The inverse of ``mma_sp_m16n8k128_metadata_b4``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..15, selector 0.
     Source: 9.7.14.6.2.6.
@@ -700,8 +726,9 @@ def mma_sp_m16n8k128_metadata_b4_inverse(lane, bit):
 
 
 def mma_sp_m16n8k128_scale_a_scale_vec_2x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma.sp m16n8k128, 16 rows; blocks along k: 2.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma.sp m16n8k128, 8-bit elements, 16 rows x 2 blocks.
     row 0..15, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -711,7 +738,7 @@ def mma_sp_m16n8k128_scale_a_scale_vec_2x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k128_scale_a_scale_vec_2x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k128_scale_a_scale_vec_2x``.
+    """The inverse of ``mma_sp_m16n8k128_scale_a_scale_vec_2x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..1.
     Source: 9.7.14.3.
@@ -724,8 +751,9 @@ def mma_sp_m16n8k128_scale_a_scale_vec_2x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k128_scale_b_scale_vec_2x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma.sp m16n8k128, 8 cols; blocks along k: 2.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma.sp m16n8k128, 8-bit elements, 8 cols x 2 blocks.
     col 0..7, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -735,7 +763,7 @@ def mma_sp_m16n8k128_scale_b_scale_vec_2x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k128_scale_b_scale_vec_2x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k128_scale_b_scale_vec_2x``.
+    """The inverse of ``mma_sp_m16n8k128_scale_b_scale_vec_2x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0..1, byte_id 0..2 in steps of 2, thread_id 0..3.
     Source: 9.7.14.3.
@@ -748,8 +776,9 @@ def mma_sp_m16n8k128_scale_b_scale_vec_2x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k128_scale_a_scale_vec_4x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma.sp m16n8k128, 16 rows; blocks along k: 4.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma.sp m16n8k128, 8-bit elements, 16 rows x 4 blocks.
     row 0..15, block 0..3, byte_id 0, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -759,7 +788,7 @@ def mma_sp_m16n8k128_scale_a_scale_vec_4x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k128_scale_a_scale_vec_4x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k128_scale_a_scale_vec_4x``.
+    """The inverse of ``mma_sp_m16n8k128_scale_a_scale_vec_4x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0..3, byte_id 0, thread_id 0..1.
     Source: 9.7.14.3.
@@ -772,8 +801,9 @@ def mma_sp_m16n8k128_scale_a_scale_vec_4x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k128_scale_b_scale_vec_4x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma.sp m16n8k128, 8 cols; blocks along k: 4.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma.sp m16n8k128, 8-bit elements, 8 cols x 4 blocks.
     col 0..7, block 0..3, byte_id 0, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -783,7 +813,7 @@ def mma_sp_m16n8k128_scale_b_scale_vec_4x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k128_scale_b_scale_vec_4x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k128_scale_b_scale_vec_4x``.
+    """The inverse of ``mma_sp_m16n8k128_scale_b_scale_vec_4x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0..3, byte_id 0, thread_id 0..3.
     Source: 9.7.14.3.
@@ -796,8 +826,9 @@ def mma_sp_m16n8k128_scale_b_scale_vec_4x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k64_scale_a_scale_vec_1x(row, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of A: mma.sp m16n8k64, 16 rows; blocks along k: 1.
+    """Lane, byte of a scale factor.
 
+    Scale factors of A of mma.sp m16n8k64, 8-bit elements, 16 rows x 1 blocks.
     row 0..15, block 0, byte_id 0..3, thread_id 0..1 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -807,7 +838,7 @@ def mma_sp_m16n8k64_scale_a_scale_vec_1x(row, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k64_scale_a_scale_vec_1x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k64_scale_a_scale_vec_1x``.
+    """The inverse of ``mma_sp_m16n8k64_scale_a_scale_vec_1x``.
 
     lane 0..31, byte 0..3 -> row 0..15, block 0, byte_id 0..3, thread_id 0..1.
     Source: 9.7.14.3.
@@ -820,8 +851,9 @@ def mma_sp_m16n8k64_scale_a_scale_vec_1x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k64_scale_b_scale_vec_1x(col, block, byte_id=0, thread_id=0):
-    """Thread and byte of a scale factor of B: mma.sp m16n8k64, 8 cols; blocks along k: 1.
+    """Lane, byte of a scale factor.
 
+    Scale factors of B of mma.sp m16n8k64, 8-bit elements, 8 cols x 1 blocks.
     col 0..7, block 0, byte_id 0..3, thread_id 0..3 -> lane 0..31, byte 0..3.
     Source: 9.7.14.3.
     """
@@ -831,7 +863,7 @@ def mma_sp_m16n8k64_scale_b_scale_vec_1x(col, block, byte_id=0, thread_id=0):
 
 
 def mma_sp_m16n8k64_scale_b_scale_vec_1x_inverse(lane, byte):
-    """What a byte of a thread scales, and the ids that choose it: the inverse of ``mma_sp_m16n8k64_scale_b_scale_vec_1x``.
+    """The inverse of ``mma_sp_m16n8k64_scale_b_scale_vec_1x``.
 
     lane 0..31, byte 0..3 -> col 0..7, block 0, byte_id 0..3, thread_id 0..3.
     Source: 9.7.14.3.
@@ -844,8 +876,9 @@ def mma_sp_m16n8k64_scale_b_scale_vec_1x_inverse(lane, byte):
 
 
 def mma_sp_m16n8k32_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k32, 8-bit elements, 16 x 16, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k32, 8-bit elements, 16 rows x 16 cols, packed.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
     Source: 9.7.14.5.7.
     """
@@ -855,7 +888,7 @@ def mma_sp_m16n8k32_a_b8(lane, i):
 
 
 def mma_sp_m16n8k32_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_a_b8``.
+    """The inverse of ``mma_sp_m16n8k32_a_b8``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -885,8 +918,9 @@ def mma_sp_m16n8k32_a_b8_window(lane, i):
 
 
 def mma_sp_m16n8k32_b_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k32, 8-bit elements, 32 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k32, 8-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -896,7 +930,7 @@ def mma_sp_m16n8k32_b_b8(lane, i):
 
 
 def mma_sp_m16n8k32_b_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k32_b_b8``.
+    """The inverse of ``mma_sp_m16n8k32_b_b8``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
     Source: 9.7.14.5.7.
@@ -907,8 +941,9 @@ def mma_sp_m16n8k32_b_b8_inverse(row, col):
 
 
 def mma_sp_m16n8k32_metadata_b8(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k32, 8-bit elements, 16 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k32, 8-bit elements, 16 rows x 8 chunks.
     row 0..15, chunk 0..7, selector 0..1 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.5.
     """
@@ -918,7 +953,7 @@ def mma_sp_m16n8k32_metadata_b8(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k32_metadata_b8_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k32_metadata_b8``.
+    """The inverse of ``mma_sp_m16n8k32_metadata_b8``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.5.
@@ -930,8 +965,9 @@ def mma_sp_m16n8k32_metadata_b8_inverse(lane, bit):
 
 
 def mma_sp_m16n8k64_a_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of mma.sp m16n8k64, 4-bit elements, 16 x 32, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of mma.sp m16n8k64, 4-bit elements, 16 rows x 32 cols, packed.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
     Source: 9.7.14.5.7.
     """
@@ -941,7 +977,7 @@ def mma_sp_m16n8k64_a_b4(lane, i):
 
 
 def mma_sp_m16n8k64_a_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_a_b4``.
+    """The inverse of ``mma_sp_m16n8k64_a_b4``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -971,8 +1007,9 @@ def mma_sp_m16n8k64_a_b4_window(lane, i):
 
 
 def mma_sp_m16n8k64_b_b4(lane, i):
-    """Place of element ``i`` of thread ``lane``: B of mma.sp m16n8k64, 4-bit elements, 64 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    B of mma.sp m16n8k64, 4-bit elements, 64 rows x 8 cols.
     lane 0..31, i 0..15 -> row 0..63, col 0..7.
     Source: 9.7.14.5.7.
     """
@@ -982,7 +1019,7 @@ def mma_sp_m16n8k64_b_b4(lane, i):
 
 
 def mma_sp_m16n8k64_b_b4_inverse(row, col):
-    """Thread and element of a place: the inverse of ``mma_sp_m16n8k64_b_b4``.
+    """The inverse of ``mma_sp_m16n8k64_b_b4``.
 
     row 0..63, col 0..7 -> lane 0..31, i 0..15.
     Source: 9.7.14.5.7.
@@ -993,8 +1030,9 @@ def mma_sp_m16n8k64_b_b4_inverse(row, col):
 
 
 def mma_sp_m16n8k64_metadata_b4(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of mma.sp m16n8k64, 4-bit elements, 16 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of mma.sp m16n8k64, 4-bit elements, 16 rows x 8 chunks.
     row 0..15, chunk 0..7, selector 0..1 -> lane 0..31, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.5.
     """
@@ -1004,7 +1042,7 @@ def mma_sp_m16n8k64_metadata_b4(row, chunk, selector=0):
 
 
 def mma_sp_m16n8k64_metadata_b4_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``mma_sp_m16n8k64_metadata_b4``.
+    """The inverse of ``mma_sp_m16n8k64_metadata_b4``.
 
     lane 0..31, bit 0..28 in steps of 4 -> row 0..15, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.5.

@@ -8,10 +8,11 @@ checked.  An array's type must hold the results.  Section numbers are those of P
 
 
 def wgmma_m64nNk16_d_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk16, 16-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk16, 16-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -20,10 +21,10 @@ def wgmma_m64nNk16_d_b16(lane, i):
 
 
 def wgmma_m64nNk16_d_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk16_d_b16``.
+    """The inverse of ``wgmma_m64nNk16_d_b16``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -32,8 +33,9 @@ def wgmma_m64nNk16_d_b16_inverse(row, col):
 
 
 def wgmma_m64nNk16_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma m64nNk16, 16-bit elements, 64 x 16.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma m64nNk16, 16-bit elements, 64 rows x 16 cols.
     lane 0..127, i 0..7 -> row 0..63, col 0..15.
     Source: 9.7.15.5.1.1.1.
     """
@@ -43,7 +45,7 @@ def wgmma_m64nNk16_a_b16(lane, i):
 
 
 def wgmma_m64nNk16_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk16_a_b16``.
+    """The inverse of ``wgmma_m64nNk16_a_b16``.
 
     row 0..63, col 0..15 -> lane 0..127, i 0..7.
     Source: 9.7.15.5.1.1.1.
@@ -54,10 +56,11 @@ def wgmma_m64nNk16_a_b16_inverse(row, col):
 
 
 def wgmma_m64nNk16_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk16, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk16, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -66,10 +69,10 @@ def wgmma_m64nNk16_d_b32(lane, i):
 
 
 def wgmma_m64nNk16_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk16_d_b32``.
+    """The inverse of ``wgmma_m64nNk16_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -78,10 +81,11 @@ def wgmma_m64nNk16_d_b32_inverse(row, col):
 
 
 def wgmma_m64nNk8_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk8, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk8, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -90,10 +94,10 @@ def wgmma_m64nNk8_d_b32(lane, i):
 
 
 def wgmma_m64nNk8_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk8_d_b32``.
+    """The inverse of ``wgmma_m64nNk8_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -102,8 +106,9 @@ def wgmma_m64nNk8_d_b32_inverse(row, col):
 
 
 def wgmma_m64nNk8_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma m64nNk8, 32-bit elements, 64 x 8.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma m64nNk8, 32-bit elements, 64 rows x 8 cols.
     lane 0..127, i 0..3 -> row 0..63, col 0..7.
     Source: 9.7.15.5.1.1.1.
     """
@@ -113,7 +118,7 @@ def wgmma_m64nNk8_a_b32(lane, i):
 
 
 def wgmma_m64nNk8_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk8_a_b32``.
+    """The inverse of ``wgmma_m64nNk8_a_b32``.
 
     row 0..63, col 0..7 -> lane 0..127, i 0..3.
     Source: 9.7.15.5.1.1.1.
@@ -124,10 +129,11 @@ def wgmma_m64nNk8_a_b32_inverse(row, col):
 
 
 def wgmma_m64nNk32_d_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk32, 16-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk32, 16-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -136,10 +142,10 @@ def wgmma_m64nNk32_d_b16(lane, i):
 
 
 def wgmma_m64nNk32_d_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk32_d_b16``.
+    """The inverse of ``wgmma_m64nNk32_d_b16``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -148,8 +154,9 @@ def wgmma_m64nNk32_d_b16_inverse(row, col):
 
 
 def wgmma_m64nNk32_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma m64nNk32, 8-bit elements, 64 x 32.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma m64nNk32, 8-bit elements, 64 rows x 32 cols.
     lane 0..127, i 0..15 -> row 0..63, col 0..31.
     Source: 9.7.15.5.1.1.1.
     """
@@ -159,7 +166,7 @@ def wgmma_m64nNk32_a_b8(lane, i):
 
 
 def wgmma_m64nNk32_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk32_a_b8``.
+    """The inverse of ``wgmma_m64nNk32_a_b8``.
 
     row 0..63, col 0..31 -> lane 0..127, i 0..15.
     Source: 9.7.15.5.1.1.1.
@@ -170,10 +177,11 @@ def wgmma_m64nNk32_a_b8_inverse(row, col):
 
 
 def wgmma_m64nNk32_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk32, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk32, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -182,10 +190,10 @@ def wgmma_m64nNk32_d_b32(lane, i):
 
 
 def wgmma_m64nNk32_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk32_d_b32``.
+    """The inverse of ``wgmma_m64nNk32_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -194,10 +202,11 @@ def wgmma_m64nNk32_d_b32_inverse(row, col):
 
 
 def wgmma_m64nNk256_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma m64nNk256, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma m64nNk256, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -206,10 +215,10 @@ def wgmma_m64nNk256_d_b32(lane, i):
 
 
 def wgmma_m64nNk256_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk256_d_b32``.
+    """The inverse of ``wgmma_m64nNk256_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -218,8 +227,9 @@ def wgmma_m64nNk256_d_b32_inverse(row, col):
 
 
 def wgmma_m64nNk256_a_b1(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma m64nNk256, 1-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma m64nNk256, 1-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
     Source: 9.7.15.5.1.1.1.
     """
@@ -229,7 +239,7 @@ def wgmma_m64nNk256_a_b1(lane, i):
 
 
 def wgmma_m64nNk256_a_b1_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_m64nNk256_a_b1``.
+    """The inverse of ``wgmma_m64nNk256_a_b1``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
     Source: 9.7.15.5.1.1.1.

@@ -8,10 +8,11 @@ checked.  An array's type must hold the results.  Section numbers are those of P
 
 
 def wgmma_sp_m64nNk32_d_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma.sp m64nNk32, 16-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma.sp m64nNk32, 16-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -20,10 +21,10 @@ def wgmma_sp_m64nNk32_d_b16(lane, i):
 
 
 def wgmma_sp_m64nNk32_d_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk32_d_b16``.
+    """The inverse of ``wgmma_sp_m64nNk32_d_b16``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -32,8 +33,9 @@ def wgmma_sp_m64nNk32_d_b16_inverse(row, col):
 
 
 def wgmma_sp_m64nNk32_a_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma.sp m64nNk32, 16-bit elements, 64 x 16, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma.sp m64nNk32, 16-bit elements, 64 rows x 16 cols, packed.
     lane 0..127, i 0..7 -> row 0..63, col 0..15.
     Source: 9.7.15.5.1.1.1.
     """
@@ -43,7 +45,7 @@ def wgmma_sp_m64nNk32_a_b16(lane, i):
 
 
 def wgmma_sp_m64nNk32_a_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk32_a_b16``.
+    """The inverse of ``wgmma_sp_m64nNk32_a_b16``.
 
     row 0..63, col 0..15 -> lane 0..127, i 0..7.
     Source: 9.7.15.5.1.1.1.
@@ -73,8 +75,9 @@ def wgmma_sp_m64nNk32_a_b16_window(lane, i):
 
 
 def wgmma_sp_m64nNk32_metadata_b16(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of wgmma.sp m64nNk32, 16-bit elements, 64 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of wgmma.sp m64nNk32, 16-bit elements, 64 rows x 8 chunks.
     row 0..63, chunk 0..7, selector 0..1 -> lane 0..127, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.2.
     """
@@ -84,7 +87,7 @@ def wgmma_sp_m64nNk32_metadata_b16(row, chunk, selector=0):
 
 
 def wgmma_sp_m64nNk32_metadata_b16_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``wgmma_sp_m64nNk32_metadata_b16``.
+    """The inverse of ``wgmma_sp_m64nNk32_metadata_b16``.
 
     lane 0..127, bit 0..28 in steps of 4 -> row 0..63, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.2.
@@ -96,10 +99,11 @@ def wgmma_sp_m64nNk32_metadata_b16_inverse(lane, bit):
 
 
 def wgmma_sp_m64nNk32_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma.sp m64nNk32, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma.sp m64nNk32, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -108,10 +112,10 @@ def wgmma_sp_m64nNk32_d_b32(lane, i):
 
 
 def wgmma_sp_m64nNk32_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk32_d_b32``.
+    """The inverse of ``wgmma_sp_m64nNk32_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -120,10 +124,11 @@ def wgmma_sp_m64nNk32_d_b32_inverse(row, col):
 
 
 def wgmma_sp_m64nNk16_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma.sp m64nNk16, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma.sp m64nNk16, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -132,10 +137,10 @@ def wgmma_sp_m64nNk16_d_b32(lane, i):
 
 
 def wgmma_sp_m64nNk16_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk16_d_b32``.
+    """The inverse of ``wgmma_sp_m64nNk16_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -144,8 +149,9 @@ def wgmma_sp_m64nNk16_d_b32_inverse(row, col):
 
 
 def wgmma_sp_m64nNk16_a_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma.sp m64nNk16, 32-bit elements, 64 x 8, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma.sp m64nNk16, 32-bit elements, 64 rows x 8 cols, packed.
     lane 0..127, i 0..3 -> row 0..63, col 0..7.
     Source: 9.7.15.5.1.1.1.
     """
@@ -155,7 +161,7 @@ def wgmma_sp_m64nNk16_a_b32(lane, i):
 
 
 def wgmma_sp_m64nNk16_a_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk16_a_b32``.
+    """The inverse of ``wgmma_sp_m64nNk16_a_b32``.
 
     row 0..63, col 0..7 -> lane 0..127, i 0..3.
     Source: 9.7.15.5.1.1.1.
@@ -185,8 +191,9 @@ def wgmma_sp_m64nNk16_a_b32_window(lane, i):
 
 
 def wgmma_sp_m64nNk16_metadata_b32(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of wgmma.sp m64nNk16, 32-bit elements, 64 rows of 8 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of wgmma.sp m64nNk16, 32-bit elements, 64 rows x 8 chunks.
     row 0..63, chunk 0..7, selector 0..1 -> lane 0..127, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.2.
     """
@@ -196,7 +203,7 @@ def wgmma_sp_m64nNk16_metadata_b32(row, chunk, selector=0):
 
 
 def wgmma_sp_m64nNk16_metadata_b32_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``wgmma_sp_m64nNk16_metadata_b32``.
+    """The inverse of ``wgmma_sp_m64nNk16_metadata_b32``.
 
     lane 0..127, bit 0..28 in steps of 4 -> row 0..63, chunk 0..7, selector 0..1.
     Source: 9.7.14.6.2.2.
@@ -208,10 +215,11 @@ def wgmma_sp_m64nNk16_metadata_b32_inverse(lane, bit):
 
 
 def wgmma_sp_m64nNk64_d_b16(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma.sp m64nNk64, 16-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma.sp m64nNk64, 16-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -220,10 +228,10 @@ def wgmma_sp_m64nNk64_d_b16(lane, i):
 
 
 def wgmma_sp_m64nNk64_d_b16_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk64_d_b16``.
+    """The inverse of ``wgmma_sp_m64nNk64_d_b16``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)
@@ -232,8 +240,9 @@ def wgmma_sp_m64nNk64_d_b16_inverse(row, col):
 
 
 def wgmma_sp_m64nNk64_a_b8(lane, i):
-    """Place of element ``i`` of thread ``lane``: A of wgmma.sp m64nNk64, 8-bit elements, 64 x 32, packed.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    A of wgmma.sp m64nNk64, 8-bit elements, 64 rows x 32 cols, packed.
     lane 0..127, i 0..15 -> row 0..63, col 0..31.
     Source: 9.7.15.5.1.1.1.
     """
@@ -243,7 +252,7 @@ def wgmma_sp_m64nNk64_a_b8(lane, i):
 
 
 def wgmma_sp_m64nNk64_a_b8_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk64_a_b8``.
+    """The inverse of ``wgmma_sp_m64nNk64_a_b8``.
 
     row 0..63, col 0..31 -> lane 0..127, i 0..15.
     Source: 9.7.15.5.1.1.1.
@@ -273,8 +282,9 @@ def wgmma_sp_m64nNk64_a_b8_window(lane, i):
 
 
 def wgmma_sp_m64nNk64_metadata_b8(row, chunk, selector=0):
-    """Thread and lowest bit of the 4-bit field of a chunk: metadata of wgmma.sp m64nNk64, 8-bit elements, 64 rows of 16 chunks.
+    """Lane, bit of the field of a chunk.
 
+    Metadata of wgmma.sp m64nNk64, 8-bit elements, 64 rows x 16 chunks.
     row 0..63, chunk 0..15, selector 0 -> lane 0..127, bit 0..28 in steps of 4.
     Source: 9.7.14.6.2.6.
     """
@@ -284,7 +294,7 @@ def wgmma_sp_m64nNk64_metadata_b8(row, chunk, selector=0):
 
 
 def wgmma_sp_m64nNk64_metadata_b8_inverse(lane, bit):
-    """Row, chunk and selector of a field: the inverse of ``wgmma_sp_m64nNk64_metadata_b8``.
+    """The inverse of ``wgmma_sp_m64nNk64_metadata_b8``.
 
     lane 0..127, bit 0..28 in steps of 4 -> row 0..63, chunk 0..15, selector 0.
     Source: 9.7.14.6.2.6.
@@ -296,10 +306,11 @@ def wgmma_sp_m64nNk64_metadata_b8_inverse(lane, bit):
 
 
 def wgmma_sp_m64nNk64_d_b32(lane, i):
-    """Place of element ``i`` of thread ``lane``: D of wgmma.sp m64nNk64, 32-bit elements, 64 x 256.
+    """Row, col of element ``i`` of thread ``lane``.
 
+    D of wgmma.sp m64nNk64, 32-bit elements, 64 rows x 256 cols.
     lane 0..127, i 0..127 -> row 0..63, col 0..255.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     row = ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7)
@@ -308,10 +319,10 @@ def wgmma_sp_m64nNk64_d_b32(lane, i):
 
 
 def wgmma_sp_m64nNk64_d_b32_inverse(row, col):
-    """Thread and element of a place: the inverse of ``wgmma_sp_m64nNk64_d_b32``.
+    """The inverse of ``wgmma_sp_m64nNk64_d_b32``.
 
     row 0..63, col 0..255 -> lane 0..127, i 0..127.
-    That is the widest n, 256; a smaller n has the first of these elements.
+    That is the largest size, 256; a smaller one has the first of these.
     Source: 9.7.15.5.1.1.1.
     """
     lane = ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3)

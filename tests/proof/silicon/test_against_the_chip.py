@@ -14,9 +14,9 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.emulator import emulate
 from ptxmma.model import ElementType
-from ptxmma_proof.silicon import report
+from ptxmma_proof.silicon import chip_run
+from ptxmma_proof.silicon.drawn_operands import Builder
 from ptxmma_proof.silicon.kernels import Chip, kernels
-from ptxmma_proof.silicon.operands import Builder
 
 pytestmark = [pytest.mark.gpu, pytest.mark.nvcc]
 _TARGET = "sm_90a"
@@ -25,12 +25,12 @@ _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
 
 @pytest.mark.usefixtures("gpu", "nvcc")
 def test_every_product_is_exact(catalog: Catalog) -> None:
-    found = report.run(paths.DATABASE, paths.INCLUDE, _TARGET, date="")
-    assert not found.failures
+    found = chip_run.run(paths.DATABASE, paths.INCLUDE, _TARGET, date="")
+    assert found.agrees
     chosen = [kernel.instruction for kernel in kernels(catalog, _TARGET)]
-    assert [row.instruction for row in found.instructions] == list(dict.fromkeys(one.canonical for one in chosen))
-    held = {operand.layout.name for one in chosen for form in one.forms for operand in form.operands if operand.layout}
-    assert [row.layout for row in found.layouts] == sorted(held)
+    assert list(dict.fromkeys(row.instruction for row in found.rows)) == list(dict.fromkeys(one.canonical for one in chosen))
+    named = {operand.layout.name for one in chosen for form in one.forms for operand in form.operands if operand.layout}
+    assert {name for row in found.rows for name in row.layouts} == named
 
 
 class Spread:

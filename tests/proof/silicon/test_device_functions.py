@@ -20,6 +20,7 @@ import pytest
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
+from ptxmma.arrays.metadata_bytes import FIELDS
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.metadata import Metadata
@@ -27,7 +28,7 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices import packing
-from ptxmma.generator.emit.matrices.sparse import memory_bits
+from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits
 from ptxmma.matrices import scaling, sparse
 from ptxmma.model import BlockFormat, ElementType, Granularity
 
@@ -155,15 +156,16 @@ class Kind(NamedTuple):
 @pytest.fixture(scope="module")
 def pieces(catalog: Catalog) -> list[Piece]:
     """For every layout, every way of lying in memory, and every n an operand."""
-    spec = catalog.database.spec
-    operands = {id(operand): operand for instruction in catalog.all() for form in instruction.forms for operand in form.operands}
+    multiplying = [instruction for instruction in catalog.all() if instruction.operation == "multiply"]
+    operands = {id(operand): operand for instruction in multiplying for form in instruction.forms for operand in form.operands}
     found: dict[tuple[str, int], Piece] = {}
     for operand in operands.values():
         if operand.layout is not None and operand.layout.kind == "fragment":
-            function = packing.fragments(spec, [operand], {operand.layout.name: [operand.cols]})[0]
+            function = packing.fragments([operand], {operand.layout.name: [operand.cols]})[0]
             found.setdefault((function.stem, operand.cols), Piece(function, operand))
     covered = {piece.operand.layout.name for piece in found.values() if piece.operand.layout}
-    assert len(covered) == sum(layout.kind == "fragment" for layout in catalog.database.layouts)
+    assert len(covered) > 100
+    assert covered == {operand.layout.name for operand in operands.values() if operand.layout and operand.layout.kind == "fragment"}
     return list(found.values())
 
 
@@ -229,7 +231,7 @@ def metadata_cases(held: Metadata) -> Iterator[tuple[str, str]]:
     stem = f"ptxmma_{held.layout.name}"
     pack = f"at<uint32_t>(a, 1)[thread] {{}} {stem}_pack(at<const uint8_t>(a, 0) + {{}}, a.numbers[0], thread, {{}});"
     yield f"{stem} pack", pack.format("=", 0, "(uint32_t)a.numbers[1]")
-    each = pack.format("|=", f"i * {held.chunks // sparse.FIELDS}", "i")
+    each = pack.format("|=", f"i * {held.chunks // FIELDS}", "i")
     yield f"{stem} pack all", f"for (uint32_t i = 0; i < {held.selectors}; ++i) {each}"
     row, chunk = f"thread / {held.chunks}", f"thread % {held.chunks}"
     field = f"{stem}_field(at<const uint32_t>(a, 1), {row}, {chunk}, (uint32_t)a.numbers[1])"
@@ -332,7 +334,7 @@ def _in_memory(codes: Array, bits: int) -> Array:
 
 def _line_of_register(operand: Operand) -> bool:
     """Whether neighbours in a register are neighbours in a row of the matrix."""
-    return operand.elements == 1 or bool(operand.coords(0, 1)[1] != operand.coords(0, 0)[1])
+    return operand.elements == 1 or bool(operand.coords(0, 1)[-1] != operand.coords(0, 0)[-1])
 
 
 def test_fragments(machine: Machine, pieces: list[Piece]) -> None:
@@ -372,7 +374,7 @@ def test_metadata(machine: Machine, metadata: list[Metadata]) -> None:
     random = np.random.default_rng(2)
     for held in metadata:
         stem, threads = f"ptxmma_{held.layout.name}", held.layout.threads
-        packed = random.integers(0, 256, (held.rows, held.selectors * held.chunks // sparse.FIELDS), np.uint8)
+        packed = random.integers(0, 256, (held.rows, held.selectors * held.chunks // FIELDS), np.uint8)
         registers = np.zeros(threads, np.uint32)
         machine.run(f"{stem} pack all", threads, packed, registers, numbers=(packed.shape[1],))
         np.testing.assert_array_equal(registers, held.pack_tiles(packed)[0, 0], stem)

@@ -12,8 +12,36 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
 
-#: Outputs by the name that ``ptxmma generate --only`` takes; each names a module of this package.
-EMITTERS = ("database", "c_headers", "cuda", "matrices", "block_scaling", "shared_layout", "python_layouts", "cmake", "docs", "readme")
+
+class Emitter(NamedTuple):
+    """An output as :data:`EMITTERS` lists it.
+
+    Attributes:
+        folders: what belongs to it below the output directory: a generated file there that it does not emit is stale.
+        module: the module with its ``emit``; that of this package with the name of the output where it is empty.
+        of_the_generator: whether it is the same for every spec: made only in the checkout that the generator runs from, or where asked
+            for by name.
+    """
+
+    folders: tuple[str, ...] = ()
+    module: str = ""
+    of_the_generator: bool = False
+
+
+#: Outputs by the name that ``ptxmma generate --only`` takes.
+EMITTERS: dict[str, Emitter] = {
+    "database": Emitter(("generated/database",)),
+    "c_headers": Emitter(("generated/include/ptxmma",)),
+    "cuda": Emitter(("generated/include/ptxmma",)),
+    "matrices": Emitter(("generated/include/ptxmma",)),
+    "block_scaling": Emitter(("generated/include/ptxmma",)),
+    "shared_layout": Emitter(("generated/include/ptxmma",)),
+    "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
+    "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),
+    "docs": Emitter(("docs/reference",)),
+    "readme": Emitter(),
+    "schemas": Emitter(("spec/schema",), of_the_generator=True),
+}
 
 
 class Output(NamedTuple):
@@ -27,22 +55,7 @@ class Output(NamedTuple):
     section: str = ""
 
 
-def emit(catalog: Catalog, only: Iterable[str] = EMITTERS) -> Iterator[Output]:
-    """Every file that the named outputs consist of."""
-    for name in only:
-        yield from importlib.import_module(f"{__name__}.{name}").emit(catalog)
-
-
-#: The files and folders that belong to each output: what lies there and is not emitted is stale.
-OWNED: dict[str, tuple[str, ...]] = {
-    "database": ("generated/database",),
-    "c_headers": ("generated/include/ptxmma",),
-    "cuda": ("generated/include/ptxmma",),
-    "matrices": ("generated/include/ptxmma",),
-    "block_scaling": ("generated/include/ptxmma",),
-    "shared_layout": ("generated/include/ptxmma",),
-    "python_layouts": ("generated/python/ptxmma_layouts",),
-    "cmake": ("generated/cmake", "generated/pkgconfig"),
-    "docs": ("docs/reference",),
-    "readme": (),
-}
+def emit(catalog: Catalog, only: Iterable[str] = ()) -> Iterator[Output]:
+    """Every file that the named outputs consist of; without names, of all."""
+    for name in only or EMITTERS:
+        yield from importlib.import_module(EMITTERS[name].module or f"{__name__}.{name}").emit(catalog)

@@ -9,7 +9,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import ElementType, Layout, ScaleLayout, Spec
+from ptxmma.model import ElementType, Layout, Spec
 
 
 class _Number(NamedTuple):
@@ -42,7 +42,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         return
     elements = {entry.element: _number(spec, entry.element) for entry in spec.block_formats}
     scales = {entry.scale: _number(spec, entry.scale) for entry in spec.block_formats}
-    registers = [_register(layout, spec.scales[layout.entry]) for layout in catalog.database.layouts if layout.kind == "scale"]
+    registers = [_register(layout) for layout in catalog.database.layouts if layout.kind == "scale"]
     text = render(
         "c/block_scaling.h.jinja",
         c=c_text,
@@ -70,14 +70,18 @@ def _number(spec: Spec, name: str) -> _Number:
     )
 
 
-def _register(layout: Layout, entry: ScaleLayout) -> _Register:
+def _register(layout: Layout) -> _Register:
+    line, *_ = layout.axes
+    byte_ids, thread_ids = (
+        [number * layout.steps.get(axis, 1) for number in range(layout.axes[axis])] for axis in ("byte_id", "thread_id")
+    )
     return _Register(
         f"ptxmma_{c_text.identifier(layout.name)}",
-        "row" if entry.operand == "a" else "col",
+        line,
         layout,
-        ", ".join(map(str, entry.byte_ids)),
-        ", ".join(map(str, entry.thread_ids)),
-        f"{_any('byte_id', entry.byte_ids)} && {_any('thread_id', entry.thread_ids)}",
+        ", ".join(map(str, byte_ids)),
+        ", ".join(map(str, thread_ids)),
+        f"{_any('byte_id', byte_ids)} && {_any('thread_id', thread_ids)}",
     )
 
 

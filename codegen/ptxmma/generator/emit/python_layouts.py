@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.expressions import gather
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
-from ptxmma.generator.emit.expressions import to_python
+from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec, formula
+from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec
 from ptxmma.model.bitmap import BitMap
 
 _PACKAGE = "generated/python/ptxmma_layouts"
@@ -41,7 +41,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     used = _sparsities(catalog)
     modules: dict[str, tuple[str, dict[str, dict[str, int]], list[Function]]] = {}
     for family, layouts in families.items():
-        functions = [function for layout in layouts for function in _KINDS[layout.kind](spec, layout, used.get(layout.name, []))]
+        functions = [function for layout in layouts for function in _layout(spec, layout, used.get(layout.name, []))]
         modules[_identifier(family)] = (f"Layouts of {_plain(family)}: which thread holds which element.", {}, functions)
     memory = spec.shared_memory
     if memory is not None:
@@ -108,86 +108,65 @@ def _sparsities(catalog: Catalog) -> dict[str, list[_Sparsity]]:
     return {name: list(entries) for name, entries in found.items()}
 
 
-def _fragment(spec: Spec, layout: Layout, sparsities: list[_Sparsity]) -> Iterator[Function]:
-    name = _identifier(layout.name)
-    entry = spec.fragments[layout.entry]
-    what = " and ".join(operand.upper() for operand in layout.operands)
-    packed = ", packed" if sparsities else ""
-    title = f"{what} of {_plain(layout.family)} {layout.shape}, {layout.bits}-bit elements, {layout.rows} x {layout.cols}{packed}"
-    inputs, outputs = {key: layout.map.inputs[key] for key in ("lane", "i")}, layout.map.outputs
-    widest = []
-    if "N" in layout.shape and "n" in formula.names(formula.parse(entry.cols)):
-        widest = [f"That is the widest n, {layout.cols}; a smaller n has the first of these elements."]
-    forward = [f"{_ranges(inputs)} -> {_ranges(outputs)}.", *widest]
-    backward = [f"{_ranges(outputs)} -> {_ranges(inputs)}.", *widest]
-    yield _mapping(name, layout.map, inputs, outputs, _doc(f"Place of element ``i`` of thread ``lane``: {title}.", forward, entry.source))
-    title = f"Thread and element of a place: the inverse of ``{name}``."
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, _doc(title, backward, entry.source))
+#: What a thread holds, by the kind of layout, and where it lies.
+_HOLDINGS = {
+    "fragment": "element ``i`` of thread ``lane``",
+    "metadata": "the field of a chunk",
+    "scale": "a scale factor",
+    "address": "the address of a {last}",
+}
+
+
+def _layout(spec: Spec, layout: Layout, sparsities: list[_Sparsity]) -> Iterator[Function]:
+    """The function of a layout the way of its formula, its inverse, and of a sparse matrix the columns of the full one."""
+    name, entry = _identifier(layout.name), spec.register_layouts[layout.entry]
+    to_axes = layout.map.outputs.keys() == layout.axes.keys()
+    # The thread comes first, and what programs seldom choose last.
+    inputs = ("lane", "i") if to_axes else tuple(layout.axes)
+    outputs = tuple(layout.map.outputs)
+    widest = [f"That is the largest size, {layout.axes[axis]}; a smaller one has the first of these." for axis in layout.growing]
+    forward, backward = _ranges(layout.map.inputs, inputs, layout.zeros), _ranges(layout.map.outputs, outputs, layout.zeros)
+    defaults = () if to_axes else layout.apart
+    title = f"{', '.join(layout.map.outputs).capitalize()} of {_HOLDINGS[layout.kind].format(last=layout.coordinates[-1])}."
+    doc = _doc(title, [f"{_described(layout, sparsities)}.", f"{forward} -> {backward}.", *widest], entry.source)
+    yield _mapping(name, layout.map, inputs, outputs, doc, layout.zeros, defaults)
+    doc = _doc(f"The inverse of ``{name}``.", [f"{backward} -> {forward}.", *widest], entry.source)
+    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, layout.zeros)
     for sparsity in sparsities:
         suffix = f"_{_identifier(sparsity.name)}" if len(sparsities) > 1 else ""
         ratio = sparsity.chunk // sparsity.kept
         first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.kept))
         title = f"First column, in the full matrix, of the chunk that element ``i`` of ``{name}`` comes from."
-        lines = [f"{_ranges(inputs)} -> 0..{(layout.cols - sparsity.kept) * ratio} in steps of {sparsity.chunk}."]
+        lines = [f"{forward} -> 0..{(layout.cols - sparsity.kept) * ratio} in steps of {sparsity.chunk}."]
         yield Function(f"{name}_chunk{suffix}", "lane, i", _doc(title, lines, entry.source), [f"return {first}"])
         width = sparsity.per_register * ratio
         first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.per_register))
         title = f"First and last column, in the full matrix, that the register of element ``i`` of ``{name}`` covers."
         body = [f"first = {first}", f"return first, first + {width - 1}"]
-        yield Function(f"{name}_window{suffix}", "lane, i", _doc(title, [f"{_ranges(inputs)} -> {width} columns."], entry.source), body)
+        yield Function(f"{name}_window{suffix}", "lane, i", _doc(title, [f"{forward} -> {width} columns."], entry.source), body)
 
 
-def _metadata(spec: Spec, layout: Layout, _: list[_Sparsity]) -> Iterator[Function]:
-    name = _identifier(layout.name)
-    source = spec.metadata[layout.entry].source
-    inputs = {key: layout.map.inputs[key] for key in ("row", "chunk", "selector")}
-    outputs = {"lane": layout.map.outputs["lane"], "field": layout.map.outputs["field"]}
-    zeros, names = {"field": _log2(layout.field_bits)}, {"field": "bit"}
-    title = (
-        f"Thread and lowest bit of the {layout.field_bits}-bit field of a chunk: metadata of {_plain(layout.family)} {layout.shape}, "
-        f"{layout.bits}-bit elements, {layout.rows} rows of {layout.cols} chunks."
-    )
-    forward, backward = _ranges(inputs), _ranges(outputs, zeros, names)
-    doc = _doc(title, [f"{forward} -> {backward}."], source)
-    yield _mapping(name, layout.map, inputs, outputs, doc, zeros, names, defaults={"selector"})
-    doc = _doc(f"Row, chunk and selector of a field: the inverse of ``{name}``.", [f"{backward} -> {forward}."], source)
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, zeros, names)
+def _described(layout: Layout, sparsities: list[_Sparsity]) -> str:
+    """What a layout is of: the matrix, the shape, the width of its elements, the sizes of its axes."""
+    what = {
+        "metadata": "Metadata",
+        "scale": f"Scale factors of {'A' if 'row' in layout.axes else 'B'}",
+        "address": "Addresses",
+    }.get(layout.kind, " and ".join(name.upper() if len(name) == 1 else name for name in layout.operands))
+    width = f", {layout.bits}-bit elements" if layout.bits else ""
+    of = _plain(f"{layout.family} {layout.shape}".rstrip())
+    sizes = " x ".join(f"{layout.axes[axis]} {axis}s" for axis in layout.coordinates)
+    return f"{what} of {of}{width}, {sizes}{', packed' if sparsities else ''}"
 
 
-def _scale(spec: Spec, layout: Layout, _: list[_Sparsity]) -> Iterator[Function]:
-    name = _identifier(layout.name)
-    entry = spec.scales[layout.entry]
-    inputs = {key: layout.map.inputs[key] for key in ("row", "block", "byte_id", "thread_id")}
-    outputs = {"lane": layout.map.outputs["lane"], "byte": layout.map.outputs["byte"]}
-    zeros = {key: _log2(ids[1]) for key, ids in (("byte_id", entry.byte_ids), ("thread_id", entry.thread_ids)) if len(ids) > 1}
-    names = {"row": "col"} if entry.operand == "b" else {}
-    title = (
-        f"Thread and byte of a scale factor of {entry.operand.upper()}: {_plain(layout.family)} {layout.shape}, "
-        f"{layout.rows} {names.get('row', 'row')}s; blocks along k: {layout.cols}."
-    )
-    forward, backward = _ranges(inputs, zeros, names), _ranges(outputs)
-    doc = _doc(title, [f"{forward} -> {backward}."], entry.source)
-    yield _mapping(name, layout.map, inputs, outputs, doc, zeros, names, defaults={"byte_id", "thread_id"})
-    title = f"What a byte of a thread scales, and the ids that choose it: the inverse of ``{name}``."
-    doc = _doc(title, [f"{backward} -> {forward}."], entry.source)
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, zeros, names)
-
-
-_KINDS: dict[str, Callable[[Spec, Layout, list[_Sparsity]], Iterator[Function]]] = {
-    "fragment": _fragment,
-    "metadata": _metadata,
-    "scale": _scale,
-}
-
-
-def _ranges(fields: Mapping[str, int], zeros: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> str:
-    """The values that fields take: ``lane 0..31, bit 0..28 in steps of 4``."""
+def _ranges(widths: Mapping[str, int], names: Iterable[str], zeros: Mapping[str, int]) -> str:
+    """The values that inputs or outputs take: ``lane 0..31, bit 0..28 in steps of 4``."""
     parts = []
-    for field, width in fields.items():
-        low = (zeros or {}).get(field, 0)
-        last = ((1 << width) - 1) << low
+    for name in names:
+        low = zeros.get(name, 0)
+        last = ((1 << widths[name]) - 1) << low
         values = f"0..{last}" if last else "0"
-        parts.append(f"{(names or {}).get(field, field)} {values}" + (f" in steps of {1 << low}" if last and low else ""))
+        parts.append(f"{name} {values}" + (f" in steps of {1 << low}" if last and low else ""))
     return ", ".join(parts)
 
 
@@ -197,18 +176,13 @@ def _mapping(
     inputs: Iterable[str],
     outputs: Iterable[str],
     doc: list[str],
-    zeros: Mapping[str, int] | None = None,
-    names: Mapping[str, str] | None = None,
+    zeros: Mapping[str, int],
     defaults: Iterable[str] = (),
 ) -> Function:
     """The function of a bit map.  A result that is always 0 still has the type of the arguments."""
-    called = {field: (names or {}).get(field, field) for field in (*inputs, *outputs)}
-    parameters = [called[field] + ("=0" if field in defaults else "") for field in inputs]
-    body = []
-    for field in outputs:
-        value = gather(bit_map, field, names, zeros=zeros)
-        body.append(f"{called[field]} = {value if bit_map.outputs[field] else f'{parameters[0]} & 0'}")
-    body.append(f"return {', '.join(called[field] for field in outputs)}")
+    parameters = [f"{field}=0" if field in defaults else field for field in inputs]
+    body = [f"{field} = {gather(bit_map, field, zeros=zeros) if bit_map.outputs[field] else f'{parameters[0]} & 0'}" for field in outputs]
+    body.append(f"return {', '.join(outputs)}")
     return Function(name, ", ".join(parameters), doc, body)
 
 

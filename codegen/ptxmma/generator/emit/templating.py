@@ -33,7 +33,16 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # the outputs are source code; each emitter escapes for its own language
+        bytecode_cache=_compiled(),
     )
+
+
+def _compiled() -> jinja2.BytecodeCache | None:
+    """Where compiled templates are kept, in a folder for temporary files that only this user may use; None where there is none."""
+    try:
+        return jinja2.FileSystemBytecodeCache()
+    except (OSError, RuntimeError):
+        return None
 
 
 def render(template: str, **values: Any) -> str:

@@ -265,6 +265,19 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_70_PTX_6_3 0
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1000)
+#define PTXMMA_SM_70_PTX_6_3 0
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#elif PTXMMA_PASS >= 700
+#define PTXMMA_SM_70_PTX_6_3 1
+#else
+#define PTXMMA_SM_70_PTX_6_3 0
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_70_PTX_6_4 0
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1001)
@@ -275,6 +288,58 @@
 #else
 #define PTXMMA_SM_70_PTX_6_4 0
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_70_PTX_7_8 0
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1108)
+#define PTXMMA_SM_70_PTX_7_8 0
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#elif PTXMMA_PASS >= 700
+#define PTXMMA_SM_70_PTX_7_8 1
+#else
+#define PTXMMA_SM_70_PTX_7_8 0
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_72_PTX_6_3 0
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1000)
+#define PTXMMA_SM_72_PTX_6_3 0
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#elif PTXMMA_PASS >= 720
+#define PTXMMA_SM_72_PTX_6_3 1
+#else
+#define PTXMMA_SM_72_PTX_6_3 0
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_72_PTX_7_8 0
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1108)
+#define PTXMMA_SM_72_PTX_7_8 0
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#elif PTXMMA_PASS >= 720
+#define PTXMMA_SM_72_PTX_7_8 1
+#else
+#define PTXMMA_SM_72_PTX_7_8 0
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_75_PTX_6_3 0
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1000)
+#define PTXMMA_SM_75_PTX_6_3 0
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#elif PTXMMA_PASS >= 750
+#define PTXMMA_SM_75_PTX_6_3 1
+#else
+#define PTXMMA_SM_75_PTX_6_3 0
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
 #endif
 
 #if !defined(__CUDA_ARCH__)
@@ -304,6 +369,19 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_75_PTX_7_8 0
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1108)
+#define PTXMMA_SM_75_PTX_7_8 0
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#elif PTXMMA_PASS >= 750
+#define PTXMMA_SM_75_PTX_7_8 1
+#else
+#define PTXMMA_SM_75_PTX_7_8 0
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_80_PTX_7_0 0
 #define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1100)
@@ -327,6 +405,19 @@
 #else
 #define PTXMMA_SM_80_PTX_7_1 0
 #define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_80_PTX_7_8 0
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1108)
+#define PTXMMA_SM_80_PTX_7_8 0
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#elif PTXMMA_PASS >= 800
+#define PTXMMA_SM_80_PTX_7_8 1
+#else
+#define PTXMMA_SM_80_PTX_7_8 0
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !defined(__CUDA_ARCH__)
@@ -427,6 +518,22 @@
 #else
 #define PTXMMA_SM_90A_PTX_8_4 0
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1304)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 1
+#elif __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#else
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !defined(__CUDA_ARCH__)
@@ -549,10 +656,10 @@ __device__ __forceinline__ void fence_accumulator(Register (&registers)[Count]) 
 #endif
 
 // The typed front: a template for each instruction, specialised for all its shapes, types and qualifiers, e.g.
-// mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row>.  Members of a specialisation:
+// ldmatrix<shape<8, 8>, b16, x1>.  Members of a specialisation:
 //   call<immediates...>(operands...)   calls the function of the variant;
 //   and by the names of its operands, what a thread holds of each (fragment, word) and which elements those are.
-template <int, int, int>  // m, n, k
+template <int...>  // the sizes in its name: m, n, k
 struct shape;
 struct f16;
 struct bf16;
@@ -571,7 +678,18 @@ struct s8;
 struct u4;
 struct s4;
 struct b1;
+struct b8;
+struct b16;
+struct b8x16;
 struct s32;
+struct x1;
+struct x2;
+struct x4;
+struct shared;
+struct shared_cta;
+struct trans;
+struct b6x16_p32;
+struct b4x16_p64;
 struct row;
 struct col;
 struct kind_f8f6f4;
@@ -592,7 +710,20 @@ struct rp;
 struct satfinite;
 struct xor_;
 struct and_;
+struct global;
 
+template <class... Parts>
+struct ldmatrix {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no ldmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct stmatrix {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no stmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct movmatrix {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no movmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+};
 template <class... Parts>
 struct mma {
   static_assert(detail::never<Parts...>::value, "ptxmma: no mma has this shape, these types and qualifiers in this order, or its header is not included");
@@ -612,6 +743,62 @@ struct wgmma {
 template <class... Parts>
 struct wgmma_sp {
   static_assert(detail::never<Parts...>::value, "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_a_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_a_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_a_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_a_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_b_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_b_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_b_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_b_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_c_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_c_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_load_c_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_c_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_store_d_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_store_d_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_store_d_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_store_d_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_row_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_row_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_row_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_row_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_col_row {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_col_row has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_col_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_col_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_xor_row_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_xor_row_col has this shape, these types and qualifiers in this order, or its header is not included");
+};
+template <class... Parts>
+struct wmma_mma_and_row_col {
+  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_and_row_col has this shape, these types and qualifiers in this order, or its header is not included");
 };
 
 // A thread's part of a matrix.  `type` is what functions take; row, col ... come from its layout.

@@ -7,15 +7,18 @@ from typing import Any
 
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.variants import SHAPE, placeholders
-from ptxmma.generator.emit import Output, c_text, expressions
-from ptxmma.generator.emit.c_headers.layouts import Family, Function
+from ptxmma.catalog.variants import placeholders
+from ptxmma.generator.emit import Output, c_text, formula_text
+from ptxmma.generator.emit.c_headers.declarations import Function
+from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import CanonicalLayout, Condition, DescriptorField, InstructionSet, SharedMemory, Spec, Target
 
 _FOLDER = "generated/include/ptxmma"
 #: The types of a variant that the tables have a column for.
 _TYPES = ("dtype", "atype", "btype", "ctype", "stype")
+#: The sizes of a shape that they have a column for.
+_SIZES = ("m", "n", "k")
 #: A set of targets is one 64-bit word.
 _MOST_TARGETS = 64
 
@@ -55,7 +58,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         if family.threads:
             headers.append(f"{stem}.h")
             members = [entry for entry in spec.instructions if entry.family == name]
-            yield file(f"{stem}.h", "family.h", "spec/fragments", family=family, members=members)
+            yield file(f"{stem}.h", "family.h", "spec/layouts", family=family, members=members)
     if spec.shared_memory is not None:
         headers.append("shared_memory.h")
         yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec.shared_memory))
@@ -187,7 +190,7 @@ def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
         "ptx_minor, targets"
     )
     about = (
-        f"Every variant of {family}: canonical spelling, shape (0, 0, 0: it has none), element types of D, A, B, C and of the scale "
+        f"Every variant of {family}: canonical spelling, shape (0, 0, 0: it has no m, n, k), element types of D, A, B, C and of the scale "
         'factors (NONE: it has none), the other qualifiers that tell it from variants of its instruction ("name=value", with spaces '
         "between them), whether A is sparse, whether the manual has it, its first PTX ISA version (a target may need a later one), "
         "and the targets that accept it: those named and all that include one of them."
@@ -197,13 +200,14 @@ def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
 
 def _variant(instruction: Instruction, telling: Iterable[str], first: str, targets: str) -> str:
     facts, entry = instruction.variant.facts, instruction.variant.instruction
-    others = [f"{name}={facts[name]}" for name in telling if facts.get(name)]
+    in_columns = entry.shape if set(_SIZES) <= instruction.extents.keys() else ""
+    others = [f"{name}={facts[name]}" for name in telling if facts.get(name) and name != in_columns]
     types = [c_text.macro(str(facts[name])) if facts.get(name) else "NONE" for name in _TYPES]
     return _row(
         c_text.identifier(instruction.identifier),
         c_text.string(instruction.canonical),
         c_text.string(instruction.family),
-        *(instruction.shape or (0, 0, 0)),
+        *(instruction.extents.get(name, 0) for name in _SIZES),
         *types,
         c_text.string(" ".join(others)),
         int(entry.sparse),
@@ -214,9 +218,9 @@ def _variant(instruction: Instruction, telling: Iterable[str], first: str, targe
 
 
 def _telling(entry: InstructionSet) -> list[str]:
-    """The qualifiers, beside shape and types, that some variants of an instruction have and others lack or have otherwise."""
+    """The qualifiers without a column that some variants of an instruction have and others lack or have otherwise."""
     values = {name: {value for form in entry.forms for value in form.qualifiers.get(name, ("",))} for name in placeholders(entry.syntax)}
-    return [name for name, found in values.items() if len(found) > 1 and name not in (*_TYPES, SHAPE)]
+    return [name for name, found in values.items() if len(found) > 1 and name not in _TYPES]
 
 
 def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
@@ -236,8 +240,8 @@ def _shared_memory(memory: SharedMemory) -> dict[str, Any]:
         "memory": memory,
         "modes": [modes.get(encoding) for encoding in range(max(modes) + 1)],
         "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
-        "swizzle": expressions.to_c(memory.swizzle_formula),
-        "base_offset": expressions.to_c(memory.base_offset),
+        "swizzle": formula_text.to_c(memory.swizzle_formula),
+        "base_offset": formula_text.to_c(memory.base_offset),
         "fields": [_field(entry) for entry in memory.descriptor],
     }
 
@@ -248,7 +252,7 @@ def _offsets(memory: SharedMemory, layout: CanonicalLayout) -> list[Function]:
     for mode in memory.swizzles:
         if mode.name in layout.swizzles:
             name = c_text.identifier(f"ptxmma_offset_{layout.majorness}_{mode.name}").lower()
-            expression = expressions.to_c(layout.offset, {"span": str(mode.bytes)})
+            expression = formula_text.to_c(layout.offset, {"span": str(mode.bytes)})
             functions.append(Function(f"{layout.majorness}-major, {mode.title}.", name, ("x", "k", "bits", "lbo", "sbo"), expression))
     return functions
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.variants import SHAPE, placeholders, telling_tokens
+from ptxmma.catalog.variants import placeholders, telling_tokens
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.cuda.functions import Function, Functions, identifier
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import InstructionSet, Layout, RegisterType, Shape
+from ptxmma.model import InstructionSet, Layout, RegisterType
 
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
@@ -58,8 +58,8 @@ def _fronts(functions: Functions, members: Iterable[Instruction]) -> list[Front]
     groups: dict[tuple[object, ...], list[Instruction]] = {}
     for instruction in members:
         variant = instruction.variant
-        facts, n = variant.facts, "" if variant.ranges_over_n else variant.facts["n"]
-        key = (facts["name"], facts["m"], n, facts["k"], *(facts.get(name) for name in variant.instruction.qualifiers))
+        others = [variant.facts.get(name) for name in variant.instruction.qualifiers if name != variant.instruction.shape]
+        key = (variant.facts["name"], variant.shape_label, *others)
         groups.setdefault(key, []).append(instruction)
     return [_front(functions, variants) for variants in groups.values()]
 
@@ -67,10 +67,11 @@ def _fronts(functions: Functions, members: Iterable[Instruction]) -> list[Front]
 def _front(functions: Functions, variants: Sequence[Instruction]) -> Front:
     variant = variants[0].variant
     name, arguments = front_name(variants[0])
-    ns = [int(instruction.variant.facts["n"]) for instruction in variants]
+    ranging = next(iter(variant.ranging), "")
+    ns = [instruction.extents.get(ranging, 0) for instruction in variants]
     check = ""
-    if variant.ranges_over_n:
-        spans = dict.fromkeys(span for instruction in variants for span in _shape(instruction).n)
+    if ranging:
+        spans = dict.fromkeys(span for instruction in variants for span in instruction.variant.form.ranges[ranging])
         check = " || ".join(f"({_N} >= {span.first} && {_N} <= {span.last} && ({_N} - {span.first}) % {span.step} == 0)" for span in spans)
     operands = {}
     for place, form in enumerate(variants[0].forms):
@@ -80,7 +81,7 @@ def _front(functions: Functions, variants: Sequence[Instruction]) -> Front:
                 operands[identifier(operand.name)] = _member(functions, operand.layout, ns, alike)
     return Front(
         name=name,
-        shape=f"shape<{variant.facts['m']}, {_N if check else ns[0]}, {variant.facts['k']}>",
+        shape=f"shape<{', '.join(_N if name in variant.ranging else str(size) for name, size in variants[0].shape_sizes.items())}>",
         arguments=arguments,
         check=check,
         operands=operands,
@@ -112,13 +113,14 @@ def _count(ns: Sequence[int], counts: Sequence[int]) -> str:
 def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
     """Its template and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
 
-    What stands before the shape in its identifier belongs to the name; of the rest, the types come first.
+    What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
+    the shape, the stem alone is the name.
     """
     entry = instruction.variant.instruction
     tokens = telling_tokens(entry, instruction.variant.facts)
-    at = [name for name, _ in tokens].index(SHAPE)
+    at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
     types = _types(entry)
-    later = sorted(tokens[at + 1 :], key=lambda pair: pair[0] not in types)
+    later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
     return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
 
 
@@ -129,12 +131,6 @@ def _types(entry: InstructionSet) -> list[str]:
     return [name for name in placeholders(entry.syntax) if name in typed]
 
 
-def _shape(instruction: Instruction) -> Shape:
-    shape = instruction.variant.shape
-    assert shape is not None
-    return shape
-
-
 # --- files ------------------------------------------------------------------------------------------------------------------
 
 
@@ -143,7 +139,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     families: dict[str, list[Instruction]] = {}
     ordering = []
     for instruction in catalog.all():
-        if instruction.shape is None:
+        if instruction.operation == "synchronise":
             ordering.append(instruction)
         else:
             families.setdefault(instruction.family, []).append(instruction)
@@ -242,8 +238,12 @@ class _Headers:
 
 def _layout(layout: Layout) -> tuple[str, list[str]]:
     """A layout's name and its functions in the C header."""
-    functions = {"fragment": [*layout.map.outputs, "lane", "element"], "metadata": ["lane", "bit", "insert"], "scale": ["lane", "byte"]}
-    return c_text.identifier(layout.name), functions[layout.kind]
+    functions = [*layout.map.outputs]
+    if "i" in layout.map.inputs:
+        functions += ["lane", "element"]
+    if layout.kind == "metadata":
+        functions += ["insert"]
+    return c_text.identifier(layout.name), functions
 
 
 def _pair(instruction: Instruction) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import ROLES, Operand, Parameter
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.cuda.guards import Guard
 from ptxmma.model import Spec
 
-_INT_MAX = 2**31 - 1  # nvcc prints larger immediates as negative
 _LISTED = 16  # registers on a line of a long list
 _WORD = re.compile(r"[\w-]+")
 _KEYWORDS = (
@@ -30,82 +29,6 @@ def identifier(text: str) -> str:
     """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``, ``n`` for ``N`` (often a macro)."""
     name = c_text.identifier(text).lower()
     return f"{name}_" if name in _RESERVED or name[0].isdigit() else name
-
-
-# --- operands ---------------------------------------------------------------------------------------------------------------
-
-
-class Part(NamedTuple):
-    """What one operand adds to a function.
-
-    Attributes:
-        parameter: ``"const uint32_t (&a)[4]"``; empty for a template argument.
-        template: ``"int imm_scale_a = 1"``; empty for a parameter.
-        check: statement that checks a template argument.
-        values: its asm operands: ``('"r"(a[0])', …)``.
-        text: how it reads in the asm text, around the numbers of its values.
-        prologue: asm text before the instruction.
-    """
-
-    parameter: str = ""
-    template: str = ""
-    check: str = ""
-    values: tuple[str, ...] = ()
-    text: str = "{}"
-    prologue: str = ""
-
-
-def _array(operand: Operand, c_type: str) -> Part:
-    """Registers of a fragment, an array by reference; the instruction takes them in braces."""
-    name, prefix = identifier(operand.name), {"read": "", "write": "=", "read-write": "+"}[operand.access]
-    return Part(
-        parameter=f"{'' if prefix else 'const '}{c_type} (&{name})[{operand.registers}]",
-        values=tuple(f'"{prefix}{operand.constraint}"({name}[{i}])' for i in range(operand.registers)),
-        text="{{{}}}",
-    )
-
-
-def _register(operand: Operand, c_type: str) -> Part:
-    """One register, by value."""
-    name = identifier(operand.name)
-    return Part(parameter=f"{c_type} {name}", values=(f'"{operand.constraint}"({name})',))
-
-
-def _predicate(operand: Operand, c_type: str) -> Part:
-    """A bool that becomes a predicate inside the asm statement, since no constraint stands for predicates."""
-    name = identifier(operand.name)
-    return Part(
-        parameter=f"{c_type} {name}",
-        values=(f'"{operand.constraint}"(static_cast<int>({name}))',),
-        text=name,
-        prologue=f".reg .pred {name}; setp.ne.b32 {name}, {{}}, 0; ",
-    )
-
-
-def _immediate(operand: Operand, _: str) -> Part:
-    """A template argument, checked against the legal values."""
-    name, values = identifier(operand.name), operand.immediates or ()
-    if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
-        check = f"PTXMMA_FROM_TO({name}, {values[0]}, {min(values[-1], _INT_MAX)})"
-    else:
-        check = f"PTXMMA_ONE_OF({name}, {', '.join(map(str, values))})"
-    default = "" if operand.default is None else f" = {operand.default}"
-    return Part(template=f"int {name}{default}", check=check, values=(f'"n"({name})',))
-
-
-_Builder = Callable[[Operand, str], Part]
-#: How each kind of operand is passed; a second way makes a second overload.
-_WAYS: dict[str, tuple[_Builder, ...]] = {
-    "fragment": (_array,),
-    "accumulator": (_array,),
-    "descriptor": (_register,),
-    "predicate": (_predicate,),
-    "metadata": (_register,),
-    "selector": (_immediate,),
-    "immediate": (_immediate,),
-    "scale-data": (_register,),
-    "scale-id": (_immediate, _register),
-}
 
 
 # --- functions --------------------------------------------------------------------------------------------------------------
@@ -147,8 +70,8 @@ class Functions:
 
     def __init__(self, spec: Spec) -> None:
         self._c_types = {entry.name: entry.c_type for entry in spec.types.registers}
-        self._parts: dict[tuple[_Builder, int], Part] = {}
-        self._same: dict[Part, Part] = {}
+        self._parts: dict[int, tuple[Parameter, ...]] = {}
+        self._same: dict[Parameter, Parameter] = {}
         self._bodies: dict[tuple[object, ...], Body] = {}
 
     def c_type(self, operand: Operand) -> str:
@@ -160,25 +83,25 @@ class Functions:
         requirement = guard.text + ("" if instruction.documented else "; not in the manual")
         memory = instruction.variant.instruction.memory
         for form in instruction.forms or (OperandForm("", "", ()),):
-            kinds = [_WAYS[operand.kind] for operand in form.operands]
-            for way in range(max(map(len, kinds), default=1)):
-                parts = [self._part(kind[min(way, len(kind) - 1)], operand) for kind, operand in zip(kinds, form.operands, strict=True)]
+            ways = [self._ways(operand) for operand in form.operands]
+            for way in range(max(map(len, ways), default=1)):
+                parts = [each[min(way, len(each) - 1)] for each in ways]
                 key = (form.syntax, memory, *map(id, parts))
                 body = self._bodies.get(key)
                 if body is None:
                     body = self._bodies[key] = _body(form, parts, memory=memory)
                 yield Function(instruction.identifier, instruction.canonical, requirement, guard.macro, body)
 
-    def _part(self, builder: _Builder, operand: Operand) -> Part:
-        key = (builder, id(operand))  # the database keeps its operands and gives like variants the same ones
-        part = self._parts.get(key)
-        if part is None:
-            part = builder(operand, self.c_type(operand))
-            part = self._parts[key] = self._same.setdefault(part, part)
-        return part
+    def _ways(self, operand: Operand) -> tuple[Parameter, ...]:
+        """The ways to pass an operand; the database keeps its operands and gives like variants the same ones."""
+        parts = self._parts.get(id(operand))
+        if parts is None:
+            made = ROLES[operand.kind].parameters(operand, identifier(operand.name), self.c_type(operand))
+            parts = self._parts[id(operand)] = tuple(self._same.setdefault(part, part) for part in made)
+        return parts
 
 
-def _body(form: OperandForm, parts: Sequence[Part], *, memory: bool) -> Body:
+def _body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body:
     texts: dict[str, str] = {}
     lists: tuple[list[str], list[str]] = ([], [])
     prologue, first = "", 0

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.requirements import version_key
-from ptxmma.model import Spec, Target
+from ptxmma.model import Spec, Target, Version
 
 
 class Guard(NamedTuple):
@@ -53,14 +52,14 @@ class Guards:
         """Those that were asked for, each once."""
         return sorted(set(self._made.values()))
 
-    def _guard(self, accepted: dict[str, str]) -> Guard:
+    def _guard(self, accepted: dict[str, Version]) -> Guard:
         # The targets that the others include; a set of targets holds every one that includes one of its own.
         first = [target for target in self._targets if target.name in accepted and not accepted.keys() & set(target.includes)]
         names = [target.name for target in first]
         needed = " or ".join(names) + ("" if first[0].suffix else " or newer")
         arch = names[0].replace("sm_", "compute_")
         example = f"-gencode arch={arch},code={names[0]}" if first[0].suffix else f"-arch={names[0]} or newer"
-        ptx = min(accepted.values(), key=version_key)
+        ptx = min(accepted.values())
         cuda = self._cuda[ptx]
         numbers = {target.number for target in self._targets if target.name in accepted}
         featureless = [target.number for target in self._targets if not target.suffix and target.name not in accepted]
@@ -97,5 +96,5 @@ def _code(target: Target) -> int:
 
 def _toolkit(release: str) -> int:
     """What ``PTXMMA_TOOLKIT`` is for a CUDA release: 1208 for 12.8."""
-    major, minor = version_key(release)
+    major, minor = Version(release).numbers
     return 100 * major + minor

@@ -15,14 +15,14 @@ def boxes(points: Iterable[tuple[tuple[str, ...], Member]]) -> list[tuple[Values
 
     ``points`` are ``(coordinates, member)``, all with equally many coordinates; several members may share one point.
     """
-    found: dict[Values, list[Member]] = {}
+    products: dict[Values, list[Member]] = {}
     for point, member in points:
-        found.setdefault(tuple((coordinate,) for coordinate in point), []).append(member)
-    for dimension in range(len(next(iter(found), ()))):
+        products.setdefault(tuple((coordinate,) for coordinate in point), []).append(member)
+    for dimension in range(len(next(iter(products), ()))):
         merged: dict[Values, tuple[tuple[str, ...], list[Member]]] = {}
-        for values, members in found.items():
+        for values, members in products.items():
             others = (*values[:dimension], *values[dimension + 1 :])
             along, before = merged.get(others, ((), []))
             merged[others] = (along + values[dimension], before + members)
-        found = {(*others[:dimension], along, *others[dimension:]): members for others, (along, members) in merged.items()}
-    return list(found.items())
+        products = {(*others[:dimension], along, *others[dimension:]): members for others, (along, members) in merged.items()}
+    return list(products.items())

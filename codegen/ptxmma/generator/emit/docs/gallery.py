@@ -28,21 +28,21 @@ class Gallery:
         """The picture of a register operand's layout: a fragment, metadata or scale factors."""
         layout = operand.layout
         assert layout is not None
-        key: tuple[Hashable, ...] = (layout.kind, layout.rows, layout.cols, repr(layout.map.bits))
+        sizes = [size for axis, size in layout.axes.items() if size > 1 or axis in layout.coordinates]
+        key: tuple[Hashable, ...] = (layout.kind, *sizes, repr(layout.map.bits))
         if layout.kind == "fragment":
-            per_register, endless, pattern = operand.elements_per_register, pictures.endless(self._spec, layout), operand.sparsity
+            per_register, endless, pattern = operand.elements_per_register, bool(layout.growing), operand.sparsity
             ratio = (pattern.chunk, pattern.kept) if pattern else None
             key = (*key, layout.operands, per_register, endless, ratio)
         if layout.kind == "scale":
-            entry = self._spec.scales[layout.entry]
-            key = (*key, entry.operand, entry.byte_ids, entry.thread_ids)
-        return self._show(key, layout.name, lambda: pictures.operand(self._spec, operand))
+            key = (*key, *layout.axes.items(), *layout.steps.items())
+        return self._show(key, layout.name, lambda: pictures.operand(operand))
 
     def width(self, name: str) -> int:
         """The natural width of a picture in pixels."""
-        found = re.search(r'width="(\d+)"', self.files[f"{name}.svg"])
-        assert found is not None
-        return int(found[1])
+        match = re.search(r'width="(\d+)"', self.files[f"{name}.svg"])
+        assert match is not None
+        return int(match[1])
 
     def storage(self, pattern: Granularity) -> str:
         """The picture of an example of sparse storage."""

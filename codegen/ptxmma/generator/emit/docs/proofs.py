@@ -1,37 +1,37 @@
-"""The page of the evidence: who was asked what, and what came of it, from the reports."""
+"""The page of the evidence: who was asked what, and what came of it, from ``spec/evidence/``."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma.catalog.evidence_summary import Evidence, Summary
+from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import Evidence, Summary
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.evidence.assembler import Assembler
-from ptxmma.evidence.silicon import Silicon
+from ptxmma.catalog.witnesses import Memory, Observation, Witness
 from ptxmma.generator.emit.docs import family, rest
-from ptxmma.generator.evidence import Reports
 from ptxmma.model import InstructionSet
 
-#: Digits of a digest that tell files apart.
-_SHORT = 12
+#: Of mutants, the totals of the witnesses that know nothing of the spec begin so; the others are checks of the spec's own consistency.
+_INDEPENDENT, _OWN = "independent: ", "own: "
 
 
-def page(catalog: Catalog, told: Reports, summary: Summary) -> dict[str, Any]:
-    """The data of the page; parts whose report is not there are empty."""
+def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
+    """The data of the page; parts whose witness was not asked are empty."""
     proofs = {instruction.canonical: summary.of(instruction.canonical) for instruction in catalog.all()}
-    return {
+    totals: dict[str, Any] = {name: rest.totals(witness.run) for name, witness in asked.items()}
+    return totals | {
         "instructions": f"{len(proofs):,}",
-        "tools": rest.table(("Witness", "Version", "SHA-256", "Asked on"), _tools(summary)),
+        "releases": sum(tool.kind == "assembler" for tool in summary.tools),
+        "tools": rest.table(("Witness", "Version", "SHA-256", "Asked on"), map(rest.tool, summary.tools)),
         "families": rest.table(
             ("Family", "Instructions", "Assembled", "Run on a chip", "natively", "CuTe agrees", "Not executed"), _families(catalog, proofs)
         ),
-        "assembler": _assembler(told.assembler) if told.assembler else {},
-        "silicon": _silicon(catalog, told.silicon, proofs) if told.silicon else {},
-        "examples": told.examples.get("counts", {}),
-        "mutation": _mutation(told.mutation),
+        "chip": _chip(catalog, asked[witnesses.SILICON], proofs, summary),
+        "caught": _caught(asked["mutation"]),
         "stale": sum(bool(proof.stale) for proof in proofs.values()),
+        "unproven": sum(not proof.assembled for proof in proofs.values()),
     }
 
 
@@ -57,11 +57,6 @@ def _counted(counts: dict[str, int], of: int) -> str:
     return ", ".join(what if count == of else f"{count} {what}" for what, count in counts.items() if count)
 
 
-def _tools(summary: Summary) -> Iterator[Sequence[str]]:
-    for tool in summary.tools:
-        yield rest.text(tool.name), rest.text(tool.version), rest.code(tool.sha256[:_SHORT]), rest.text(tool.date)
-
-
 def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequence[str]]:
     grouped: dict[str, list[Evidence]] = defaultdict(list)
     for instruction in catalog.all():
@@ -78,34 +73,37 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
         yield rest.link(name, rest.label("family", name)), *map(str, counts)
 
 
-def _assembler(report: Assembler) -> dict[str, str]:
-    return {
-        "answers": f"{sum(report.asked.values()):,}",
-        "releases": str(len(report.assemblers)),
-        "disagreements": str(sum(max(1, len(each.lines)) for each in report.differences)),
-        "neighbours": f"{sum(space.lines for space in report.negative):,}",
-        "neighbour_answers": f"{sum(space.lines * len(space.answers) for space in report.negative):,}",
-        "unexplained": str(sum(len(each.lines) for each in report.disagreements if not each.erratum)),
-        "explained": f"{sum(len(each.lines) for each in report.disagreements if each.erratum):,}",
-    }
-
-
-def _silicon(catalog: Catalog, report: Silicon, proofs: dict[str, Evidence]) -> dict[str, Any]:
+def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summary: Summary) -> dict[str, Any]:
+    """What the page shows of a chip beside the totals; nothing where none was asked."""
+    if witness.run is None:
+        return {}
     replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.how == "through other code"}
     return {
-        "chip": rest.text(report.chip.name),
-        "launches": f"{sum(row.launches for row in report.instructions):,}",
-        "replays": f"{sum(len(row.replays) for row in report.instructions):,}",
-        "instructions": f"{len(report.instructions):,}",
-        "beside": len(report.beside),
-        "layouts": str(len(report.layouts)),
-        "all_layouts": str(len(catalog.database.layouts)),
-        "failures": str(len(report.failures)),
+        "name": rest.text(next(tool.name for tool in witness.run.tools if tool.kind == "chip")),
+        "layouts": len(summary.layouts),
+        "all_layouts": len(catalog.database.layouts),
         "replaced": rest.table(("Machine instructions", "Instead of"), _replaced(catalog, replaced)),
-        "replaced_count": len(replaced),
-        "memory": rest.table(("Operand", "Majorness", "Swizzle", "Types", "Launches", "Base offsets"), _memory(report)),
-        "held": rest.table(("Layout", "Launches"), _layouts(catalog, report)),
-        "observations": rest.table(("Question", "Instructions", "Tried", "Seen"), _observations(report)),
+        "memory": rest.table(
+            ("Operand", "Majorness", "Swizzle", "Types", "Launches", "Base offsets"),
+            (
+                (
+                    one.operand.upper(),
+                    one.majorness,
+                    one.swizzle,
+                    rest.codes(one.types),
+                    f"{one.launches:,}",
+                    rest.numbers(one.base_offsets),
+                )
+                for one in witness.of(Memory)
+            ),
+        ),
+        "observations": rest.table(
+            ("Question", "Instructions", "Tried", "Seen"),
+            (
+                (rest.text(one.question), rest.codes(one.instructions), rest.text(one.tried), rest.text(one.seen))
+                for one in witness.of(Observation)
+            ),
+        ),
     }
 
 
@@ -114,8 +112,9 @@ def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterato
     grouped: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for instruction in catalog.all():
         if instruction.canonical in replaced:
-            shape = "m{}n{}k{}".format(*instruction.shape or ())
-            grouped[instruction.family, shape][" or ".join(replaced[instruction.canonical])].append(instruction.canonical)
+            grouped[instruction.family, instruction.variant.shape][" or ".join(replaced[instruction.canonical])].append(
+                instruction.canonical
+            )
     for (kind, shape), machines in grouped.items():
         for machine, names in machines.items():
             shown = "no tensor-core instruction" if machine == "none" else rest.code(machine)
@@ -123,80 +122,26 @@ def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterato
             yield shown, instead
 
 
-def _memory(report: Silicon) -> Iterator[Sequence[str]]:
-    grouped: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
-    for row in report.shared_memory:
-        grouped[row.operand, row.majorness, row.swizzle].append(row)
-    for (operand, majorness, swizzle), rows in sorted(grouped.items()):
-        offsets = sorted({offset for row in rows for offset in row.base_offsets})
-        yield (
-            operand.upper(),
-            majorness,
-            swizzle,
-            rest.codes(row.type for row in rows),
-            f"{sum(row.launches for row in rows):,}",
-            rest.numbers(offsets),
-        )
-
-
-def _layouts(catalog: Catalog, report: Silicon) -> Iterator[Sequence[str]]:
-    launches = {row.layout: row.launches for row in report.layouts}
-    for layout in catalog.database.layouts:
-        count = launches.get(layout.name)
-        yield rest.code(layout.name), f"{count:,}" if count else "not executed"
-
-
-def _observations(report: Silicon) -> Iterator[Sequence[str]]:
-    grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for answer in report.observations:
-        grouped[answer.question, answer.tried, answer.seen].append(answer.instruction)
-    for (question, tried, seen), names in grouped.items():
-        yield rest.text(question), rest.codes(names), rest.text(tried), rest.text(seen)
-
-
-def _mutation(report: dict[str, Any]) -> dict[str, Any]:
-    if not report:
+def _caught(witness: Witness) -> dict[str, Any]:
+    """Who contradicts mutants first, and how many of all; nothing where none were tried."""
+    if witness.run is None:
         return {}
-    survivors, printed = report["survivors"], report["printed"]
-    alive = [*survivors, *printed["survivors"]]
-    killed = [(one["name"], one["independent"], sum(one["killed"].values()), one["killed"]) for one in report["witnesses"]]
-    return {
-        "tried": f"{report['tried']:,}",
-        "of": f"{report['all']:,}",
-        "contradicted": f"{sum(count for _, _, count, _ in killed):,}",
-        "independent": f"{sum(count for _, independent, count, _ in killed if independent):,}",
-        "same": len(report["unchanged"]) + len(report["reworded"]),
-        "survived": len(survivors),
-        "rate": f"{len(survivors) / max(1, report['tried'] - len(report['unchanged']) - len(report['reworded'])):.1%}",
-        "unexplained": sum(not one.get("explained") for one in alive),
-        "printed": {
-            "tried": f"{printed['tried']:,}",
-            "of": f"{printed['all']:,}",
-            "contradicted": f"{sum(printed['killed'].values()):,}",
-            "same": len(printed["unchanged"]) + len(printed["reworded"]),
-            "survived": len(printed["survivors"]),
-        },
-        "killed": rest.table(
-            ("First contradicted by", "Independent of the spec", "Mutants", "Checks"),
-            (
-                (
-                    rest.text(name),
-                    "yes" if independent else "no",
-                    str(count),
-                    rest.text(", ".join(f"{key} {n}" for key, n in checks.items())),
-                )
-                for name, independent, count, checks in killed
-            ),
-        ),
-        "explanations": rest.table(
-            ("Mutants", "Of all", "Survived", "Why"),
-            (
-                (", ".join(map(rest.code, one["mutants"])), str(one["covers"]), str(one["survived"]), rest.text(one["why"]))
-                for one in report["explanations"]
-            ),
-        ),
-        "survivors": rest.table(
-            ("Mutant", "Why nothing contradicts it"),
-            ((rest.code(one["mutant"]), rest.text(one.get("explained", "")) or rest.NOTHING) for one in alive),
-        ),
+    totals = witness.run.totals
+    groups = {
+        start: {name.removeprefix(start): count for name, count in totals.items() if name.startswith(start)}
+        for start in (_INDEPENDENT, _OWN)
     }
+    rows = [
+        (rest.text(name), "yes" if start == _INDEPENDENT else "no", f"{count:,}")
+        for start, found in groups.items()
+        for name, count in found.items()
+    ]
+    return {
+        "table": rest.table(("First contradicted by", "Independent of the spec", "Mutants"), rows),
+        "independent": _share(sum(groups[_INDEPENDENT].values()), totals.get("tried", 0)),
+        "own": _share(sum(groups[_OWN].values()), totals.get("tried", 0)),
+    }
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count:,} ({count / max(1, of):.0%})"

@@ -1,31 +1,35 @@
 """reStructuredText: escaping, tables and the small phrases that pages are made of.
 
-Whatever comes from the spec passes through :func:`text` or :func:`code` before it stands on a page.
+Whatever comes from the spec passes through :func:`text` or :func:`code` before it gets to a page.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from ptxmma.catalog.witnesses import Run, Tool
 from ptxmma.matrices import pictures
 from ptxmma.model import Condition, Range
 
-#: What could be markup where it stands: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
+#: What could be markup: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
 _MARKUP = re.compile(r"[\\`*|]|_(?![A-Za-z0-9])|:(?=\S|$)")
 #: What starts a list, a directive, a field, a doctest … when it starts a line; a line of nothing but punctuation underlines.
 _STARTS_BLOCK = re.compile(r"[-+*\u2022\u2023\u2043]( |$)|\.\.|__|>>>|[:|/]|-|\(?(\w|#|[ivxlcdmIVXLCDM]+|\d+)[.)]( |$)|[^\w\s]+$")
-#: What stands in a table where there is nothing.
+#: What a table shows where there is nothing.
 NOTHING = "\u2013"
 #: A multiplication sign that does not break from its factors.
 TIMES = pictures.TIMES
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK = re.compile(r"\n(?=[^\n])")
+#: Digits of a digest that tell files apart.
+_SHORT = 12
 _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
 def text(plain: str) -> str:
-    """``plain`` as running text that says exactly this, wherever on a line it stands."""
+    """``plain`` as running text that says exactly this, wherever on a line it comes."""
     escaped = _MARKUP.sub(r"\\\g<0>", plain)
     return rf"\ {escaped}" if _STARTS_BLOCK.match(plain) else escaped
 
@@ -81,6 +85,16 @@ def dense(header: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[list[st
 def bullets(items: Iterable[str]) -> str:
     """A bullet list."""
     return "".join(f"- {item}\n" for item in items)
+
+
+def tool(asked: Tool) -> tuple[str, str, str, str]:
+    """The cells of a witness: name, version, the start of the digest, date."""
+    return text(asked.name), text(asked.version), code(asked.sha256[:_SHORT]), text(asked.date)
+
+
+def totals(run: Run | None) -> dict[str, str]:
+    """The totals of a witness; a dash for what it did not count, and nothing at all without a run."""
+    return defaultdict(lambda: NOTHING, {name: f"{count:,}" for name, count in run.totals.items()}) if run else {}
 
 
 def condition(of: Sequence[Condition]) -> str:

@@ -9,7 +9,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import Output, c_text
-from ptxmma.generator.emit.matrices import packing, sparse
+from ptxmma.generator.emit.matrices import packing, sparse_matrices
 from ptxmma.generator.emit.templating import banner, render
 
 _FOLDER = "generated/include/ptxmma"
@@ -30,7 +30,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     operands = _operands(catalog)
     metadata = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
     pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
-    kinds = sparse.kinds(spec, pairs.values())
+    kinds = sparse_matrices.kinds(spec, pairs.values())
     if kinds:
         chunk_sizes = sorted({kind.chunk_bytes for kind in kinds})
         yield file(
@@ -48,15 +48,16 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     memory, words = sorted({one.memory for one in elements}), sorted({one.register for one in elements} | {32})
     yield file("pack.h", "c/pack.h", "spec/types.yaml", elements=elements, memory=memory, words=words)
     widths = _widths(catalog)
-    for name in dict.fromkeys(entry.family for entry in spec.instructions):
+    # Loads and stores move matrices themselves.
+    for name in dict.fromkeys(entry.family for entry in spec.instructions if entry.operation == "multiply"):
         own = [operand for operand in operands if operand.layout is not None and operand.layout.family == name]
-        fragments = packing.fragments(spec, filter(_is_fragment, own), widths)
+        fragments = packing.fragments(filter(_is_fragment, own), widths)
         if fragments:
             stem = c_text.identifier(name)
             yield file(
                 f"{stem}_pack.h",
                 "c/family_pack.h",
-                "spec/fragments",
+                "spec/layouts",
                 family=name,
                 stem=stem,
                 fragments=fragments,
@@ -65,7 +66,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
             )
 
 
-def _cuda(operands: list[Operand], kinds: list[sparse.Kind], metadata: dict[str, Metadata]) -> dict[str, Any]:
+def _cuda(operands: list[Operand], kinds: list[sparse_matrices.Kind], metadata: dict[str, Metadata]) -> dict[str, Any]:
     """What ``cuda/sparse.cuh`` has: the kinds with the width of their elements in registers, and the metadata layouts."""
     widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
     shown = [
@@ -102,23 +103,22 @@ def _is_fragment(operand: Operand) -> bool:
 
 
 def _widths(catalog: Catalog) -> dict[str, set[int]]:
-    """For each layout the n of the instructions that have it."""
+    """For each layout that grows with n, the n of the instructions that have it."""
     found: dict[str, set[int]] = {}
     for instruction in catalog.all():
-        if instruction.shape is not None:
-            for form in instruction.forms:
-                for operand in form.operands:
-                    if operand.layout is not None:
-                        found.setdefault(operand.layout.name, set()).add(instruction.shape[1])
+        for form in instruction.forms:
+            for operand in form.operands:
+                if operand.layout is not None:
+                    found.setdefault(operand.layout.name, set()).update(instruction.extents[name] for name in instruction.variant.ranging)
     return found
 
 
 def _operands(catalog: Catalog) -> list[Operand]:
-    """Every operand that an instruction has, each once; of the many values of n the largest stands for all."""
+    """Every operand that an instruction has, each once; of an extent that ranges the largest number stands for all."""
     found: dict[int, Operand] = {}
     for instruction in catalog.all():
         variant = instruction.variant
-        if variant.shape is not None and variant.facts["n"] == max(variant.shape.each_n()):
+        if variant.extents == variant.largest:
             for form in instruction.forms:
                 found.update((id(operand), operand) for operand in form.operands)
     return list(found.values())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog import metadata as metadata_of
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.matrices.sparse import memory_bits
-from ptxmma.model import Layout, Spec, formula
+from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits
+from ptxmma.model import COPY, Layout
 from ptxmma.model.bitmap import BitMap
 
 
@@ -116,7 +115,7 @@ class Metadata(NamedTuple):
     def run(self) -> int:
         """Neighbouring chunks of a row that lie in neighbouring fields."""
         targets = self.layout.map.bits["chunk"]
-        return 1 << next((bit for bit, target in enumerate(targets) if target != ("field", bit)), len(targets))
+        return 1 << next((bit for bit, target in enumerate(targets) if target != ("bit", bit)), len(targets))
 
 
 def element(operand: Operand) -> Element:
@@ -128,7 +127,7 @@ def element(operand: Operand) -> Element:
     return Element(name, memory, held, operand.shift, held * operand.elements // operand.registers)
 
 
-def fragments(spec: Spec, operands: Iterable[Operand], widths: Mapping[str, Collection[int]]) -> list[Fragment]:
+def fragments(operands: Iterable[Operand], widths: Mapping[str, Collection[int]]) -> list[Fragment]:
     """The fragments of some operands, each once; ``widths`` has for each layout the n of its instructions."""
     found: dict[str, Fragment] = {}
     for operand in operands:
@@ -138,24 +137,22 @@ def fragments(spec: Spec, operands: Iterable[Operand], widths: Mapping[str, Coll
         if held.name != f"b{held.held}":
             stem = f"{stem}_{c_text.identifier(str(operand.element_type))}"
         if stem not in found:
-            found[stem] = _fragment(spec, stem, layout, operand, held, widths[layout.name])
+            found[stem] = _fragment(stem, layout, operand, held, widths[layout.name])
     return list(found.values())
 
 
-def _fragment(spec: Spec, stem: str, layout: Layout, operand: Operand, held: Element, widths: Collection[int]) -> Fragment:
-    dimensions = sorted(layout.map.outputs, key=("computation", "row", "col").index)
+def _fragment(stem: str, layout: Layout, operand: Operand, held: Element, widths: Collection[int]) -> Fragment:
+    dimensions = [*(axis for axis in layout.apart if axis != COPY), *layout.coordinates]
     slot = held.elements.bit_length() - 1
     registers = operand.registers
-    entry = spec.fragments[layout.entry]
-    sizes = formula.names(formula.parse(entry.rows)) | formula.names(formula.parse(entry.cols))
-    follows_n = "n" in sizes and not re.search(r"n\d", layout.shape)
+    follows_n = bool(layout.growing)
     places = []
     if not follows_n:
         for register in range(registers):
             place = layout.map.apply({"lane": 0, "i": register * held.elements})
             places.append(_sum("first", [_times(str(place[name]), name) for name in dimensions if place[name]]))
     cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
-    if follows_n and (top.name != "i" or "n" in formula.names(formula.parse(entry.rows))):
+    if follows_n and (top.name != "i" or layout.growing != ("col",)):
         raise ValueError(f"{layout.name}: the registers of the last columns are not the last registers")
     text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {held.held} bit{'s' if held.held > 1 else ''} each"
     if held.memory != held.held:
@@ -243,12 +240,12 @@ def metadata(held: metadata_of.Metadata) -> Metadata:
     """
     layout = held.layout
     back = layout.map.inverse()
-    together = 8 // layout.field_bits
-    if layout.field_bits != 4 or layout.map.bits["chunk"][0] != ("field", 0) or any(run.name != "lane" for run in back.runs("selector")):
+    together = 8 // held.width
+    if held.width != 4 or layout.map.bits["chunk"][0] != ("bit", 0) or any(run.name != "lane" for run in back.runs("selector")):
         raise ValueError(f"{layout.name}: its registers do not hold the bytes of row-major metadata")
     places = []
     for number in range(4):
-        place = back.apply({"lane": 0, "field": together * number})
+        place = back.apply({"lane": 0, "bit": together * number})
         terms = [_metadata_times(str(place["row"]))] if place["row"] else []
         terms += [str(place["chunk"] // together)] if place["chunk"] else []
         places.append((" + ".join(terms) or "0", 8 * number))
@@ -265,7 +262,7 @@ def metadata(held: metadata_of.Metadata) -> Metadata:
         first=" + ".join(terms) or "0",
         bytes=places,
         selector=_bits(back, "selector", "lane") or "0",
-        padding=f"{sum(int(held.padding, 2) << held.width * field for field in range(1 << back.inputs['field'])):#x}",
+        padding=f"{sum(int(held.padding, 2) << held.width * field for field in range(1 << back.inputs['bit'])):#x}",
         layout=layout,
     )
 
@@ -275,9 +272,9 @@ def _metadata_times(rows: str) -> str:
 
 
 def _dropped(back: BitMap) -> BitMap:
-    """The map with bytes of two chunks in the place of chunks: the lowest bit of both chunk and field is left out."""
+    """The map with bytes of two chunks in the place of chunks: the lowest bit of both chunk and bit is left out."""
     outputs = back.outputs | {"chunk": back.outputs["chunk"] - 1}
-    inputs = back.inputs | {"field": back.inputs["field"] - 1}
+    inputs = back.inputs | {"bit": back.inputs["bit"] - 1}
     bits = {
         name: tuple((output, bit - 1 if output == "chunk" else bit) for output, bit in targets if (output, bit) != ("chunk", 0))
         for name, targets in back.bits.items()

@@ -1,0 +1,136 @@
+"""Instructions: names, targets, operand lists, metadata, and what is said of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from ptxmma.catalog.comparison.differences import Difference
+from ptxmma.catalog.comparison.operand_changes import OperandComparer
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.model import Database
+
+
+def of_instructions(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:
+    """Instructions by their canonical spellings."""
+    same = _same_sets(old.database, new.database)
+    ours, theirs = (
+        {
+            instruction.canonical: instruction
+            for entry in catalog.database.spec.instructions
+            if entry.name not in same
+            for instruction in catalog.of(entry.name)
+        }
+        for catalog in (old, new)
+    )
+    comparer = OperandComparer()
+    for spelling, before in ours.items():
+        after = theirs.get(spelling)
+        if after is None:
+            yield spelling, ("instruction", "removed", True)
+            continue
+        differences = [
+            *_names(before, after),
+            *_acceptance(before, after),
+            *_forms(before, after, comparer),
+            *_metadata(before, after),
+            *_statements(before, after),
+        ]
+        for difference in differences:
+            yield spelling, difference
+    for spelling in theirs:
+        if spelling not in ours:
+            yield spelling, ("instruction", "added", False)
+
+
+#: What the variants of an instruction are worked out from, besides its own entry.
+_COMMON = ("scopes", "types", "targets", "register_layouts", "granularities", "choices", "block_scaling")
+
+
+def _same_sets(old: Database, new: Database) -> set[str]:
+    """The instructions whose variants need no comparison: all that they are worked out from is the same."""
+    if old.layouts != new.layouts or any(getattr(old.spec, section) != getattr(new.spec, section) for section in _COMMON):
+        return set()
+    there = {entry.name: entry for entry in new.spec.instructions}
+    return {entry.name for entry in old.spec.instructions if there.get(entry.name) == entry}
+
+
+def _names(before: Instruction, after: Instruction) -> Iterator[Difference]:
+    if before.identifier != after.identifier:
+        yield "function", f"identifier {before.identifier} is now {after.identifier}", True
+    if before.documented != after.documented:
+        yield "instruction", "is now documented" if after.documented else "is no longer documented", False
+
+
+def _acceptance(before: Instruction, after: Instruction) -> Iterator[Difference]:
+    """Targets and the first PTX ISA version on each; where these are the same, the rules that the manual states."""
+    old, new = before.accepted_by(), after.accepted_by()
+    lost, gained = ([name for name in one if name not in other] for one, other in ((old, new), (new, old)))
+    if lost:
+        yield "targets", f"no longer accepted by {' '.join(lost)}", True
+    if gained:
+        yield "targets", f"now accepted by {' '.join(gained)}", False
+    moved: dict[tuple[str, str], list[str]] = {}
+    for name in old:
+        if name in new and old[name] != new[name]:
+            moved.setdefault((old[name], new[name]), []).append(name)
+    for (first, now), names in moved.items():
+        yield "targets", f"from PTX ISA {now} on instead of {first} on {' '.join(names)}", now > first
+    if old == new and before.documented == after.documented:
+        rules = [{(rule.ptx, rule.targets) for rule in instruction.requirements()} for instruction in (before, after)]
+        if rules[0] != rules[1]:
+            yield "requirements", "the manual's rules are others, with the same result", False
+
+
+def _forms(before: Instruction, after: Instruction, comparer: OperandComparer) -> Iterator[Difference]:
+    """Operand lists: those with the same operands belong together, of the others those in the same place."""
+    old, new = list(before.forms), list(after.forms)
+    pairs: list[tuple[OperandForm, OperandForm]] = []
+    for form in before.forms:
+        same = next((other for other in new if other.syntax == form.syntax), None)
+        if same is not None:
+            pairs.append((form, same))
+            old.remove(form)
+            new.remove(same)
+    for form, other in itertools.zip_longest(old, new):
+        if other is None:
+            yield "operand", f"form {form.syntax!r} is gone", True
+        elif form is None:
+            yield "operand", f"form {other.syntax!r} is new", False
+        else:
+            yield "operand", f"form {form.syntax!r} is now {other.syntax!r}", True
+            pairs.append((form, other))
+    for form, other in pairs:
+        there = {operand.name: operand for operand in other.operands}
+        for operand in form.operands:
+            if operand.name in there:
+                yield from comparer.compare(operand, there[operand.name])
+
+
+def _metadata(before: Instruction, after: Instruction) -> Iterator[Difference]:
+    if not (before.sparse and after.sparse):
+        return
+    old, new = before.metadata, after.metadata
+    if old.granularity.name != new.granularity.name:
+        yield "metadata", f"pattern {old.granularity.name} is now {new.granularity.name}", True
+    elif set(old.legal) != set(new.legal):
+        yield "metadata", f"legal fields {' '.join(old.legal)} are now {' '.join(new.legal)}", not set(old.legal) <= set(new.legal)
+    if old.padding != new.padding:
+        yield "metadata", f"the field of zeros {old.padding} is now {new.padding}", True
+
+
+def _statements(before: Instruction, after: Instruction) -> Iterator[Difference]:
+    arithmetic = ("multiply", "accumulate", "sums", "overflow", "rounds", "truncates", "unspecified")
+    old, new = (
+        [tuple(getattr(entry, field) for field in arithmetic) for entry in instruction.semantics()] for instruction in (before, after)
+    )
+    if old != new:
+        yield "semantics", "its arithmetic promises something else", False
+    for kind in ("undefined", "uniform", "notes"):
+        texts, others = ([entry.text for entry in getattr(instruction, kind)()] for instruction in (before, after))
+        for text in texts:
+            if text not in others:
+                yield kind, f"no longer stated: {text}", False
+        for text in others:
+            if text not in texts:
+                yield kind, f"now stated: {text}", False

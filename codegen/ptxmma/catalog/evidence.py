@@ -1,0 +1,177 @@
+"""What stands behind each instruction and each layout: ``evidence.json`` beside ``ptxmma.json``.
+
+An answer covers the facts that the database had when a witness was asked.  Where one of them has changed since, it is shown as outdated;
+what nobody was asked about is shown as unproven.  Neither is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ptxmma.catalog.witnesses import Tool
+from ptxmma.model import Database, Entry
+
+#: Beside ``ptxmma.json``.
+FILE = "evidence.json"
+
+
+class Executed(Entry, frozen=True, kw_only=True):
+    """What a chip did with an instruction.
+
+    Attributes:
+        chip: name.
+        launches: with random whole numbers, against the product of the matrices.
+        wrong: launches in which an element was wrong.
+        machine: tensor-core instructions that the assembler made of it: ``("1 HMMA.16816.F32",)``; empty for an instruction without
+            matrices, which ran beside the products of others.
+    """
+
+    chip: str
+    launches: int
+    wrong: int = 0
+    machine: tuple[str, ...]
+
+    @property
+    def native(self) -> bool | None:
+        """Whether it is one tensor-core instruction, and not code that the assembler put in its place; None without matrices."""
+        return all(each.startswith("1 ") and "+" not in each for each in self.machine) if self.machine else None
+
+    @property
+    def how(self) -> str:
+        """``"natively"``, ``"through other code"``, or, of an instruction without matrices, ``"beside products"``."""
+        return "natively" if self.native else "through other code" if self.machine else "beside products"
+
+
+class Evidence(Entry, frozen=True, kw_only=True):
+    """What stands behind one instruction.
+
+    Attributes:
+        assembled: the targets on which the assembler of a CUDA release accepts it, by release.
+        executed: what chips did with it; empty where none that was asked can run it.
+        peers: definitions of other projects that lay its operands out in the same way.
+        differing: those that do not.
+        stale: which of these answers are outdated, because a fact that they cover has changed: ``("silicon",)``.
+    """
+
+    assembled: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    executed: tuple[Executed, ...] = ()
+    peers: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        return _status(self.executed)
+
+
+class Held(Entry, frozen=True, kw_only=True):
+    """How often a layout was held against a chip.
+
+    Attributes:
+        chip: name.
+        launches: of instructions with an operand in this layout.
+        wrong: launches in which an element was wrong.
+        instructions: how many such instructions there were.
+    """
+
+    chip: str
+    launches: int
+    wrong: int = 0
+    instructions: int
+
+
+class LayoutEvidence(Entry, frozen=True, kw_only=True):
+    """What stands behind one layout.
+
+    Attributes:
+        executed: against which chips it was held; empty where none that was asked runs an instruction with it.
+        agreeing: peer -> how many of its definitions lay an operand out in the same way: ``{"CuTe": 12}``.
+        differing: the definitions that do not.
+        stale: which of these answers are outdated.
+    """
+
+    executed: tuple[Held, ...] = ()
+    agreeing: dict[str, int] = msgspec.field(default_factory=dict)
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        return _status(self.executed)
+
+
+def _status(executed: Iterable[Executed | Held]) -> str:
+    told = [f"{ran.chip}: {ran.launches} launches" + (f", {ran.wrong} wrong" if ran.wrong else "") for ran in executed]
+    return "; ".join(told) or "not executed"
+
+
+class Row(Entry, frozen=True, kw_only=True):
+    """One instruction; ``assembled`` is an index into :attr:`Summary.answers`."""
+
+    assembled: int | None = None  # None: no assembler was asked
+    executed: tuple[Executed, ...] = ()
+    peers: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+
+class Summary(Entry, frozen=True, kw_only=True):
+    """All of it."""
+
+    generated: str = ""  # what made the file, from what
+    tools: tuple[Tool, ...]
+    answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
+    held: dict[str, LayoutEvidence]  # by the layout's name; those of which nobody knows are left out
+    instructions: dict[str, Row]
+
+    @property
+    def layouts(self) -> dict[str, int]:
+        """The launches of each layout that was held against a chip."""
+        return {name: sum(each.launches for each in proof.executed) for name, proof in self.held.items() if proof.executed}
+
+    def of_layout(self, name: str) -> LayoutEvidence:
+        """The evidence for a layout; empty where nobody knows of it."""
+        return self.held.get(name, LayoutEvidence())
+
+    def of(self, canonical: str) -> Evidence:
+        """The evidence for an instruction; empty where nothing was asked."""
+        row = self.instructions.get(canonical)
+        if row is None:
+            return Evidence()
+        rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "stale")}
+        return Evidence(assembled=self.answers[row.assembled] if row.assembled is not None else {}, **rest)
+
+
+NOTHING = Summary(tools=(), answers=(), held={}, instructions={})
+
+
+def of(database: Database) -> Summary:
+    """The summary of a database: the one that lies beside it, or that of its ``spec/evidence/``; else an empty one.
+
+    Raises:
+        ValueError: the file beside it is no summary.
+    """
+    known = database.memo.get("evidence")
+    if known is None:
+        path = database.memo.get("path")
+        known = _load(Path(path).with_name(FILE)) if path else NOTHING
+    elif callable(known):  # the generator works it out when somebody asks
+        known = known()
+    database.memo["evidence"] = known
+    found: Summary = known
+    return found
+
+
+def _load(path: Path) -> Summary:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except FileNotFoundError:
+        return NOTHING
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{path}: no evidence of this version of ptxmma: {error}") from None

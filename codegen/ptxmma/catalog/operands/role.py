@@ -1,0 +1,151 @@
+"""What every kind of operand knows of itself: the base of the roles.
+
+A role completes an :class:`Operand` from the spec's entry and the variant, and says how the operand is written in PTX and in C++.  No other
+code asks what an operand is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.variants import Variant
+from ptxmma.model import Database, OperandKind, RegisterType, Spec, matches
+
+#: Fields of an :class:`Operand`.
+Known = dict[str, Any]
+
+_INT_MAX = 2**31 - 1  # nvcc prints larger immediates as negative
+
+
+class Context(NamedTuple):
+    """An operand that is to be described."""
+
+    database: Database
+    variant: Variant
+    name: str
+    entry: OperandKind
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the database."""
+        return self.database.spec
+
+    def plan(self) -> Plan:
+        """The layout of the operand.
+
+        Raises:
+            LookupError: the spec has none.
+        """
+        plan = layouts.plan(self.spec, self.variant, self.name)
+        if plan is None:
+            raise LookupError(f"no layout of the spec covers operand {self.name!r} of {self.variant.canonical}")
+        return plan
+
+    def layout(self) -> Known:
+        """The layout of the operand, and its sizes where an extent ranges."""
+        plan = self.plan()
+        variables = plan.variables | self.variant.extents
+        return {"layout": self.database.layout[plan.name], "sizes": layouts.sizes(self.spec.register_layouts[plan.entry].axes, variables)}
+
+    def element(self) -> Known:
+        """The type of the operand's elements."""
+        element = layouts.element_type(self.spec, str(self.variant.facts[self.entry.type]))
+        around = layouts.container(self.spec, element.name, self.variant.facts)
+        bits, shift = (around.bits, around.shift) if around else (element.bits, 0)
+        return {"element_type": element.name, "element": element, "bits": bits, "shift": shift}
+
+    def carried(self, element: str = "") -> Known:
+        """The register types that carry the operand.
+
+        Raises:
+            LookupError: the spec names none.
+        """
+        facts = {**self.variant.facts, "operand": self.name}
+        for entry in self.spec.types.carriers:
+            fits = self.name in entry.operands and (element in entry.elements if element else not entry.elements)
+            if fits and matches(entry.when, facts):
+                usual = register_type(self.spec, entry.registers[0])
+                return {"register_types": entry.registers, "c_type": usual.c_type, "constraint": usual.constraint, "registers": 1}
+        elements = f" with {element} elements" if element else ""
+        raise LookupError(f"types.carriers has no entry for operand {self.name!r}{elements}")
+
+
+def register_type(spec: Spec, name: str) -> RegisterType:
+    """The spec's entry of a register type."""
+    return next(entry for entry in spec.types.registers if entry.name == name)
+
+
+class Parameter(NamedTuple):
+    """What one operand adds to a C++ function with an asm statement.
+
+    Attributes:
+        parameter: ``"const uint32_t (&a)[4]"``; empty for a template argument.
+        template: ``"int imm_scale_a = 1"``; empty for a parameter.
+        check: statement that checks a template argument.
+        values: its asm operands: ``('"r"(a[0])', …)``.
+        text: how it reads in the asm text, around the numbers of its values.
+        prologue: asm text before the instruction.
+    """
+
+    parameter: str = ""
+    template: str = ""
+    check: str = ""
+    values: tuple[str, ...] = ()
+    text: str = "{}"
+    prologue: str = ""
+
+
+class Role:
+    """A kind of operand.
+
+    Attributes:
+        layout_kind: the ``kind`` of its layouts; ``""`` for operands without layout.
+        typed: whether its ``type`` decides which registers carry it.
+        carried: whether registers carry it.
+    """
+
+    layout_kind: ClassVar[str] = ""
+    typed: ClassVar[bool] = False
+    carried: ClassVar[bool] = True
+
+    def describe(self, context: Context) -> Known:
+        """What is known of the operand beside its name, title and source."""
+        entry = context.entry
+        return context.carried() | {"immediates": self.immediates(context), "takes_register": entry.register}
+
+    def immediates(self, context: Context) -> Sequence[int] | None:
+        """The legal immediates; None where none is admitted."""
+        return context.entry.values if context.entry.immediate else None
+
+    def text(self, operand: Operand) -> str:
+        """Its usual text in PTX: its register, named after its type."""
+        return register(operand.register_types[0])
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """The ways in which a C++ function takes it, the usual one first; ``name`` is its name in C++."""
+        return (Parameter(parameter=f"{c_type} {name}", values=(f'"{operand.constraint}"({name})',)),)
+
+
+def register(bank: str, number: int = 0) -> str:
+    """The name of a PTX register of a type: ``%b32_0``."""
+    return f"%{bank}_{number}"
+
+
+def vector(bank: str, count: int) -> str:
+    """A list of PTX registers in braces."""
+    return "{" + ", ".join(register(bank, number) for number in range(count)) + "}"
+
+
+def template_argument(operand: Operand, name: str) -> Parameter:
+    """An immediate as a template argument, checked against the legal values."""
+    values = operand.immediates or ()
+    if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        check = f"PTXMMA_FROM_TO({name}, {values[0]}, {min(values[-1], _INT_MAX)})"
+    else:
+        check = f"PTXMMA_ONE_OF({name}, {', '.join(map(str, values))})"
+    default = "" if operand.default is None else f" = {operand.default}"
+    return Parameter(template=f"int {name}{default}", check=check, values=(f'"n"({name})',))

@@ -1,0 +1,44 @@
+"""The protocol of asynchronous instructions: which instructions issue, fence, commit and wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.ptx.blocks import Asynchronous
+
+if TYPE_CHECKING:
+    from ptxmma.model import Spec
+
+
+#: The steps of a protocol that order registers, by the ids that they have in the spec.
+_FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
+
+
+class Protocol(NamedTuple):
+    """The instructions that are followed, and where the manual states the rules.
+
+    Attributes:
+        opcodes: how the instructions start.
+        fence_source, wait_source: sections of the PTX ISA.
+    """
+
+    opcodes: Asynchronous
+    fence_source: str
+    wait_source: str
+
+
+def protocol(spec: Spec) -> Protocol | None:
+    """What a database says of asynchronous instructions; None where it has none, or no fence, commit or wait."""
+    steps = {step.id: step for step in spec.protocol.steps} if spec.protocol is not None else {}
+    if not {_FENCE, _COMMIT, _WAIT} <= steps.keys():
+        return None
+    issues: dict[bytes, dict[int, str]] = {}
+    for entry in spec.instructions:
+        if entry.asynchronous:
+            roles = issues.setdefault((entry.opcode or entry.name).encode(), {})
+            for names in (text.split(", ") for lists in entry.operands.values() for text in lists):
+                kinds = ((place, entry.operand_kinds.get(name)) for place, name in enumerate(names))
+                roles |= {place: kind.kind for place, kind in kinds if kind is not None and kind.kind in ("accumulator", "fragment")}
+    fence, commit, wait = steps[_FENCE], steps[_COMMIT], steps[_WAIT]
+    opcodes = Asynchronous(issues, fence.instruction.encode(), commit.instruction.encode(), wait.instruction.encode())
+    return Protocol(opcodes, fence.source, wait.source)

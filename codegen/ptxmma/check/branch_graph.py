@@ -1,0 +1,59 @@
+"""The blocks of a function that can be reached, and how."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+
+class Graph:
+    """The blocks that can be reached, and how they are reached.
+
+    Attributes:
+        order: each block before those that follow it, except where a loop closes.
+        before: for each block those that it may follow: first those from which it is entered, without branches round a loop that
+            others went through, then those from which a loop is repeated.
+    """
+
+    #: Of more loops in a function it is not looked which blocks went through them.
+    _MOST_LOOPS = 1000
+
+    def __init__(self, follows: Sequence[Sequence[int]]) -> None:
+        self.order = _reverse_postorder(follows)
+        rank = {number: place for place, number in enumerate(self.order)}
+        entering: dict[int, list[int]] = {number: [] for number in self.order}
+        repeating: dict[int, list[int]] = {number: [] for number in self.order}
+        for number in self.order:
+            for after in follows[number]:
+                (entering if rank[number] < rank[after] else repeating)[after].append(number)
+        heads = {number for number in self.order if repeating[number]}
+        if len(heads) > self._MOST_LOOPS:
+            heads.clear()
+        through: dict[int, frozenset[int]] = {}  # the loops that were entered on the way to a block
+        shared: dict[frozenset[int], frozenset[int]] = {}
+        self.before: dict[int, tuple[list[int], list[int]]] = {}
+        for number in self.order:
+            if len(entering[number]) > 1:
+                most = {through[other] for other in entering[number]}
+                entering[number] = [other for other in entering[number] if not any(through[other] < loops for loops in most)]
+            common = functools.reduce(frozenset.__and__, [through[other] for other in entering[number]] or [frozenset[int]()])
+            passed = common | {number} if number in heads else common
+            through[number] = shared.setdefault(passed, passed)
+            self.before[number] = entering[number], repeating[number]
+
+
+def _reverse_postorder(follows: Sequence[Sequence[int]]) -> list[int]:
+    """The blocks that can be reached, each before those that follow it except where a loop closes."""
+    seen, order = {0}, []
+    path: list[tuple[int, Iterator[int]]] = [(0, iter(follows[0]))]
+    while path:
+        number, rest = path[-1]
+        for after in rest:
+            if after not in seen:
+                seen.add(after)
+                path.append((after, iter(follows[after])))
+                break
+        else:
+            order.append(number)
+            path.pop()
+    return order[::-1]

@@ -1,0 +1,43 @@
+"""How answers name the place of an element: its register, its number, its bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ptxmma.matrices.arrangements import Arrangement, Place
+
+Answer = dict[str, str | int]
+
+
+def short_name(place: Place, table: Arrangement, operand: str) -> str:
+    """``"r1 a3"``; an element that fills its register needs no second name."""
+    if table.layout.kind == "metadata":
+        return f"[{place.bits}]"
+    if table.layout.kind == "scale":
+        return f"byte {place.element}"
+    if table.layout.kind == "address":
+        return operand
+    return f"{operand}{place.element}" if table.per_register == 1 else f"r{place.register} {operand}{place.element}"
+
+
+def place_bits(place: Place, table: Arrangement, operand: str) -> str:
+    """``"lane 3, a1[15:0]"``."""
+    return f"lane {place.lane}, {named_bits(place, table, operand)}"
+
+
+def named_bits(place: Place, table: Arrangement, operand: str) -> str:
+    """``"a1[15:0]"``."""
+    return f"{register_name(place, table, operand)}[{place.bits}]"
+
+
+def register_name(place: Place, table: Arrangement, operand: str) -> str:
+    """``"a1"``; an operand of one register has no number."""
+    return f"{operand}{place.register}" if table.layout.kind == "fragment" else table.operand.name
+
+
+def place_answer(place: Place, table: Arrangement, operand: str, bits: bool) -> Answer:
+    """Where an element stands, as an answer has it: by its bits, or by thread, register and number."""
+    if bits:
+        return {"place": place_bits(place, table, operand)}
+    return {"lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}

@@ -1,0 +1,167 @@
+"""``ptxmma layout`` about a whole operand: its table, its picture, its records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ptxmma.cli.place_names import named_bits, place_answer, place_bits, register_name, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptxmma.matrices.arrangements import Arrangement, Place
+
+
+class _Grid(NamedTuple):
+    """A table before it is drawn: texts with the thread that colours them; no thread, no text."""
+
+    corner: str
+    rows: Sequence[str]
+    cols: Sequence[str]
+    cells: Sequence[Sequence[tuple[str, int | None]]]
+    note: str = ""
+
+    def transposed(self) -> _Grid:
+        corner = " \\ ".join(reversed(self.corner.split(" \\ ")))
+        return _Grid(corner, self.cols, self.rows, list(zip(*self.cells, strict=True)), self.note)
+
+
+class _Extent(NamedTuple):
+    """How much of a matrix is shown: columns or elements, and the rows and columns of a cell; with what there is to say of it."""
+
+    cols: int
+    elements: int
+    down: int = 1
+    across: int = 1
+    note: str = ""
+
+
+def _extent(table: Arrangement, short: bool) -> _Extent:
+    """All, or what people can read: two periods of what goes on for every N, a cell for each register of what is large."""
+    everything = _Extent(table.cols, table.elements)
+    layout = table.layout
+    if not short or layout.kind != "fragment":
+        return everything
+    from ptxmma.matrices import pictures
+
+    cols = min(pictures.shown_columns(layout, bool(layout.growing)), table.cols)
+    if cols < table.cols:
+        period, step = pictures.period(layout)
+        note = (
+            f"Columns {cols} to {table.cols - 1} go on like this: {period} columns further the same thread has the element numbered "
+            f"{step} higher. --all shows them."
+        )
+        return _Extent(cols, cols // period * step, note=note)
+    if pictures.by_register(layout, cols, table.per_register):
+        across, down = pictures.block(layout, table.per_register)
+        note = f"A cell is a register of {table.per_register} elements. --all shows each element."
+        return _Extent(cols, table.elements, down, across, note)
+    return everything
+
+
+def _grid(table: Arrangement, operand: str, short: bool, asked: dict[str, Any]) -> _Grid:
+    """The table that is asked for."""
+    extent = _extent(table, short and not asked["whole"])
+    grid = (_by_lane if asked["by_lane"] else _by_element)(table, operand, extent, asked["bits"])
+    return grid.transposed() if asked["transpose"] else grid
+
+
+def _by_element(table: Arrangement, operand: str, extent: _Extent, bits: bool) -> _Grid:
+    rows, cols = range(0, table.rows, extent.down), range(0, extent.cols, extent.across)
+    merged = extent.down * extent.across > 1
+
+    def text(place: Place) -> str:
+        if merged:
+            return f"lane {place.lane}, {register_name(place, table, operand)}" if bits else f"{place.lane}:r{place.register}"
+        return place_bits(place, table, operand) if bits else f"{place.lane}:{short_name(place, table, operand)}"
+
+    cells = [[(text(place), place.lane) for place in line] for line in table.places(rows, cols)]
+    return _Grid(" \\ ".join(filter(None, table.axes)), _edge(rows), _edge(cols), cells, extent.note)
+
+
+def _by_lane(table: Arrangement, operand: str, extent: _Extent, bits: bool) -> _Grid:
+    step = extent.down * extent.across
+    elements = range(0, extent.elements, step)
+
+    def name(place: Place) -> str:
+        if step > 1:
+            return register_name(place, table, operand) if bits else f"r{place.register}"
+        return named_bits(place, table, operand) if bits else short_name(place, table, operand)
+
+    def text(at: tuple[int, int] | None) -> str:
+        if at is None:
+            return ""
+        edges = (_edge(range(first, first + size, size))[0] for first, size in zip(at, (extent.down, extent.across), strict=True))
+        return ",".join(edge for edge, axis in zip(edges, table.axes, strict=True) if axis)
+
+    places = table.held(range(table.threads), elements)
+    cells = [[(text(at), lane if at else None) for at in line] for lane, line in enumerate(places)]
+    names = [name(table.place(0, first)) for first in elements]
+    what = "register" if step > 1 else "bits" if bits else "element"
+    return _Grid(f"lane \\ {what}", [str(lane) for lane in range(table.threads)], names, cells, extent.note)
+
+
+def _edge(span: range) -> list[str]:
+    return [str(first) if span.step == 1 else f"{first}-{first + span.step - 1}" for first in span]
+
+
+def _size(table: Arrangement) -> str:
+    chosen = "".join(f", {name.replace('_', '-')} {value}" for name, value in table.fixed.items())
+    packed = ", packed" if table.operand.sparsity is not None else ""
+    return f"{table.rows} x {table.cols}{packed}{chosen}"
+
+
+def show_table(table: Arrangement, operand: str, form: str, asked: dict[str, Any]) -> None:
+    """Print the table of an operand."""
+    from ptxmma.cli.matrices import coloured, draw_matrix
+    from ptxmma.cli.render import Table, wrapped
+
+    grid = _grid(table, operand, form == "grid", asked)
+    rows = [
+        [name, *(text if lane is None else coloured(text, lane) for text, lane in line)]
+        for name, line in zip(grid.rows, grid.cells, strict=True)
+    ]
+    title = f"{operand} of {table.instruction.canonical}: {_size(table)}"
+    draw_matrix(Table([grid.corner, *grid.cols], rows, title), form)
+    if form == "grid" and grid.note:
+        click.echo(wrapped(grid.note))
+
+
+def picture(table: Arrangement, operand: str, asked: dict[str, Any]) -> str:
+    """The picture of the reference where the whole operand is asked for, else one of just this table."""
+    from ptxmma.matrices import pictures
+
+    if not any(asked[name] for name in ("by_lane", "transpose", "bits", "whole")):
+        return pictures.operand(table.operand)
+    grid = _grid(table, operand, True, asked)
+    marks = [[pictures.Mark(text, pictures.BLANK if lane is None else lane) for text, lane in line] for line in grid.cells]
+    notes = [table.instruction.canonical, *([grid.note] if grid.note else [])]
+    corner = grid.corner.replace("element", "elem").replace("register", "reg")  # there is little room
+    return pictures.table(f"{operand}: {_size(table)}", notes, corner, grid.rows, grid.cols, marks)
+
+
+def show_records(table: Arrangement, operand: str, asked: dict[str, Any]) -> None:
+    """Every element in the order of the table, for programs."""
+    from ptxmma.cli.render import emit
+
+    rows, cols = range(table.rows), range(table.cols)
+    places = [
+        ((row, col), place) for row, line in zip(rows, table.places(rows, cols), strict=True) for col, place in zip(cols, line, strict=True)
+    ]
+
+    def order(one: tuple[tuple[int, int], Place]) -> tuple[int, ...]:
+        at, place = one
+        key = (place.lane, place.element) if asked["by_lane"] else at
+        return key[::-1] if asked["transpose"] else key
+
+    elements = [
+        {
+            **{axis: number for axis, number in zip(table.axes, at, strict=True) if axis},
+            **place_answer(place, table, operand, asked["bits"]),
+        }
+        for at, place in sorted(places, key=order)
+    ]
+    about = {"instruction": table.instruction.canonical, "operand": operand, "rows": table.rows, "cols": table.cols}
+    emit({**about, **table.fixed, "elements": elements})

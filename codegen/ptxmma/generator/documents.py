@@ -1,0 +1,135 @@
+"""The kinds of YAML documents: one struct for each ``kind``, with the keys that such a document has.
+
+An instruction, the types, the protocol and the shared memory are structs of the model already; every other kind has lists of entries.
+Documents of one kind are joined across files.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ptxmma.model import (
+    BlockFormat,
+    BlockScaling,
+    Choice,
+    Entry,
+    Erratum,
+    Granularity,
+    InstructionSet,
+    IsaVersion,
+    Protocol,
+    RegisterLayout,
+    SharedMemory,
+    Spec,
+    Target,
+    Throughput,
+    Types,
+)
+from ptxmma.model.fields import SOME, Identifier, Name, Positive, Text, VersionText, like
+
+
+class Version(Entry, frozen=True, kw_only=True):
+    """The version of the spec."""
+
+    version: Annotated[str, like(r"^[0-9]+\.[0-9]+\.[0-9]+$", "a semantic version")]  # "1.0.0"
+    document: Text  # "PTX ISA 9.1"
+    #: Threads of each scope: ``{"thread": 1, "warp": 32, "warpgroup": 128}``.
+    scopes: Annotated[dict[Identifier, Positive], Meta(extra_json_schema={"required": ["warp"]})]
+
+
+class Targets(Entry, frozen=True, kw_only=True):
+    """Target architectures."""
+
+    targets: Annotated[tuple[Target, ...], SOME]
+
+
+class IsaVersions(Entry, frozen=True, kw_only=True):
+    """PTX ISA versions."""
+
+    isa_versions: Annotated[tuple[IsaVersion, ...], SOME]
+
+
+class RegisterLayouts(Entry, frozen=True, kw_only=True):
+    """Where data lies in registers."""
+
+    register_layouts: tuple[RegisterLayout, ...]
+
+
+class Sparsity(Entry, frozen=True, kw_only=True):
+    """Structured sparsity."""
+
+    granularities: tuple[Granularity, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+
+class Scaling(Entry, frozen=True, kw_only=True):
+    """Block scaling."""
+
+    block_scaling: tuple[BlockScaling, ...]
+    block_formats: tuple[BlockFormat, ...]
+
+
+class Errata(Entry, frozen=True, kw_only=True):
+    """Where the manual contradicts itself, the assembler or the chip."""
+
+    errata: tuple[Erratum, ...]
+
+
+class Peaks(Entry, frozen=True, kw_only=True):
+    """Published peaks of tensor cores."""
+
+    throughput: tuple[Throughput, ...]
+
+
+_Digest = Annotated[str, like(r"^[0-9a-f]{64}$", "a SHA-256 digest")]
+
+
+class Assembler(Entry, frozen=True, kw_only=True):
+    """One pinned assembler: where it comes from, and which file it is."""
+
+    cuda: VersionText
+    ptx: VersionText  # the newest version that it speaks
+    package: Name
+    version: Annotated[str, like(r"^[0-9.]+$", "a version of the package")]
+    wheel: Annotated[str, like(r"^[A-Za-z0-9_.+-]+\.whl$", "the file name of a wheel")]
+    sha256: _Digest
+    member: Annotated[str, like(r"^[A-Za-z0-9_./+-]+$", "a path inside the wheel")]
+    binary_sha256: _Digest
+
+
+class Assemblers(Entry, frozen=True, kw_only=True):
+    """The pinned assemblers."""
+
+    assemblers: tuple[Assembler, ...]
+
+
+#: The struct of each kind of document.
+KINDS: dict[str, type[Entry]] = {
+    "assemblers": Assemblers,
+    "block_scaling": Scaling,
+    "errata": Errata,
+    "register_layouts": RegisterLayouts,
+    "instruction": InstructionSet,
+    "isa_versions": IsaVersions,
+    "protocol": Protocol,
+    "shared_memory": SharedMemory,
+    "sparsity": Sparsity,
+    "spec": Version,
+    "targets": Targets,
+    "throughput": Peaks,
+    "types": Types,
+}
+
+
+def kind_of(field: str) -> str:
+    """The kind of document that gives a field of :class:`ptxmma.model.Spec`."""
+    if field in KINDS:
+        return field
+    return next((kind for kind, struct in KINDS.items() if field in struct.__struct_fields__), "instruction")
+
+
+#: The kinds without which there is no spec.
+MANDATORY = tuple(dict.fromkeys(kind_of(field.name) for field in msgspec.structs.fields(Spec) if field.required))

@@ -1,0 +1,97 @@
+"""The tables of the evidence for instructions and layouts, from its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ptxmma.catalog import evidence
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.generator.emit.database.sql_tables import Table, table
+
+VariantId = Annotated[int, Meta(extra={"key": True, "references": "variants"})]
+
+
+class Witness(msgspec.Struct):
+    """What was asked."""
+
+    name: Annotated[str, Meta(description="'CUDA 13.5', 'NVIDIA H200', 'nvidia-cutlass'", extra={"key": True})]
+    kind: Annotated[str, Meta(description="'assembler', 'chip', 'peer' or 'compiler'")]
+    version: str
+    sha256: Annotated[str, Meta(description="of the assembler's program or the peer's headers")]
+    date: Annotated[str, Meta(description="of the run")]
+
+
+class AssemblerAnswer(msgspec.Struct):
+    """Variants about which all assemblers agree share an answer."""
+
+    id: Annotated[int, Meta(extra={"key": True})]
+    cuda: Annotated[str, Meta(description="release", extra={"key": True})]
+    target: Annotated[str, Meta(description="accepted there, in every operand form", extra={"key": True})]
+
+
+class Evidence(msgspec.Struct):
+    """What assemblers said about each variant."""
+
+    variant: VariantId
+    assembled: Annotated[int | None, Meta(description="id of assembler_answers; NULL: no assembler was asked")]
+    stale: Annotated[str, Meta(description="witnesses since whose answer a fact has changed: 'assembler silicon'")]
+
+
+class Execution(msgspec.Struct):
+    """What chips did with each variant."""
+
+    variant: VariantId
+    chip: Annotated[str, Meta(extra={"key": True, "references": "witnesses"})]
+    launches: int
+    wrong: Annotated[int, Meta(description="launches with a wrong element")]
+    machine: Annotated[str, Meta(description="tensor-core instructions that the assembler made of it: '2 HMMA.16816.F32'")]
+    native: Annotated[
+        bool | None, Meta(description="whether it is one instruction, and not a sequence in its place; NULL without matrices")
+    ]
+
+
+class PeerAtom(msgspec.Struct):
+    """Definitions of other projects."""
+
+    variant: VariantId
+    atom: Annotated[str, Meta(description="CuTe's name", extra={"key": True})]
+    agrees: Annotated[bool, Meta(description="whether all its layouts are ours")]
+
+
+class LayoutLaunch(msgspec.Struct):
+    """How often each layout was compared with a chip."""
+
+    layout: Annotated[str, Meta(extra={"key": True, "references": "layouts"})]
+    launches: Annotated[int, Meta(description="on chips")]
+
+
+def tables(catalog: Catalog) -> Iterator[Table]:
+    """Every table of the evidence; variants have their numbers in the order of the catalog."""
+    known = evidence.of(catalog.database)
+    asked = [
+        (number, known.instructions[instruction.canonical])
+        for number, instruction in enumerate(catalog.all(), 1)
+        if instruction.canonical in known.instructions
+    ]
+    yield table(Witness, (Witness(tool.name, tool.kind, tool.version, tool.sha256, tool.date) for tool in known.tools))
+    answers = [(number, cuda, targets) for number, answer in enumerate(known.answers) for cuda, targets in answer.items()]
+    yield table(AssemblerAnswer, (AssemblerAnswer(number, cuda, target) for number, cuda, targets in answers for target in targets))
+    yield table(Evidence, (Evidence(variant, row.assembled, " ".join(row.stale)) for variant, row in asked), name="evidence")
+    yield table(
+        Execution,
+        (
+            Execution(variant, ran.chip, ran.launches, ran.wrong, " or ".join(ran.machine), ran.native)
+            for variant, row in asked
+            for ran in row.executed
+        ),
+    )
+    atoms = [
+        (variant, atom, agrees) for variant, row in asked for agrees, atoms in ((True, row.peers), (False, row.differing)) for atom in atoms
+    ]
+    yield table(PeerAtom, (PeerAtom(*atom) for atom in atoms))
+    launches = ((layout.name, known.layouts.get(layout.name)) for layout in catalog.database.layouts)
+    yield table(LayoutLaunch, (LayoutLaunch(name, count) for name, count in launches if count is not None))

@@ -1,0 +1,66 @@
+"""Errata: the table, and what tools were asked about each of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from ptxmma.generator.emit.docs import rest
+from ptxmma.model import (
+    Erratum,
+    Sighting,
+    Spec,
+)
+
+
+def page(spec: Spec) -> dict[str, Any]:
+    """What the page shows."""
+    return {"errata": errata_table(spec.errata, labelled=True), "answers": answers(spec.errata)}
+
+
+def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
+    """Errata as a table; on the page of all errata each is a target of references and refers to what tools answered."""
+    return rest.table(
+        ("Section", "The manual says", "What holds", "How that is known"),
+        (
+            (
+                (f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else "")
+                + f"{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}",
+                rest.text(erratum.says),
+                rest.text(erratum.holds),
+                rest.text(erratum.known)
+                + (f"\n\n{rest.link('Asked and answered', _answers_label(erratum))}" if labelled and erratum.seen else ""),
+            )
+            for erratum in errata
+        ),
+        kind="errata",
+    )
+
+
+def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:
+    """What tools were asked about each erratum, and below each question who answered what."""
+    return [
+        {
+            "label": _answers_label(erratum),
+            "link": rest.link(erratum.id, rest.label("erratum", erratum.id)),
+            "lines": [line for asked, seen in itertools.groupby(erratum.seen, key=_asked) for line in (asked, *map(_answered, seen))],
+        }
+        for erratum in errata
+        if erratum.seen
+    ]
+
+
+def _answers_label(erratum: Erratum) -> str:
+    return rest.label("answers", erratum.id)
+
+
+def _asked(one: Sighting) -> str:
+    return one.asked or (f"example {one.example}" if one.example else "a module without instructions")
+
+
+def _answered(one: Sighting) -> str:
+    where = ", ".join(filter(None, (one.tool, one.target, one.ptx and f"PTX ISA {one.ptx}")))
+    compiled = f" compiled for {one.compiled_for}" if one.compiled_for else ""
+    database = f" [the database {one.database} it]" if one.database else ""
+    return f"  {where}{compiled}: {one.answer}{database}"

@@ -1,0 +1,162 @@
+"""The pages of matrix descriptors, and of swizzles and canonical layouts in shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
+from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.formula_text import to_latex
+from ptxmma.matrices import pictures
+from ptxmma.model import SharedMemory, Spec, Swizzle
+
+#: Bits of the 16-byte units that shared memory is swizzled in.
+_UNIT_BITS = 128
+
+
+def descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
+    """What the page of descriptors shows."""
+    by_encoding = sorted(memory.swizzles, key=lambda one: one.encoding)
+    return {
+        "fields": struct_tables.table(
+            memory.descriptor,
+            titles={"low": "Bits", "name": "Field", "title": "Meaning", "shift": "Encoding"},
+            cells={
+                "low": lambda field: f"{field.low + field.width - 1}:{field.low}",
+                "shift": lambda field: f"{field.unit or 'value'} >> {field.shift}" if field.shift else "as it is",
+            },
+            first=("low",),
+            code=("name",),
+            without=("width", "unit"),
+        ),
+        "picture_name": gallery.other("descriptor", lambda: _picture(memory)),
+        "base_offset": to_latex(memory.base_offset),
+        "alignment": str(memory.alignment),
+        "encodings": struct_tables.table(
+            by_encoding,
+            titles={"title": "Swizzle mode", "pattern": "Pattern starts at a multiple of"},
+            cells={"pattern": lambda one: f"{one.pattern} bytes"},
+            first=("title",),
+            without=("name", "bytes", "cute", "tma", "atom_mn", "atom_k"),
+        ),
+        "strides": _strides(memory),
+        "notes": rule_tables.statements(memory.notes),
+        "source": rest.source(memory.source),
+    }
+
+
+def _picture(memory: SharedMemory) -> str:
+    fields = [
+        pictures.Field(field.low, field.width, field.name.replace("_", " "), 4 * index + 1) for index, field in enumerate(memory.descriptor)
+    ]
+    low = 0
+    spare = []
+    for field in sorted(memory.descriptor, key=lambda field: field.low):
+        if field.low > low:
+            spare.append(pictures.Field(low, field.low - low, "", pictures.BLANK))
+        low = field.low + field.width
+    return pictures.bit_fields("Matrix descriptor", ["Grey bits are not used."], [("", 64, [*fields, *spare])], per_line=32, cell=32)
+
+
+def _strides(memory: SharedMemory) -> str:
+    """What LBO and SBO mean."""
+    return struct_tables.table(
+        memory.layouts,
+        titles={"swizzles": "Swizzle", "lbo": "Leading dimension byte offset", "sbo": "Stride dimension byte offset"},
+        cells={
+            "majorness": lambda one: f"{one.majorness}-major",
+            "lbo": lambda one: rest.text(one.lbo) + ("" if one.uses_lbo else " (otherwise ignored)"),
+        },
+        without=("cute", "offset", "uses_lbo"),
+    )
+
+
+def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
+    """What the page of swizzles shows."""
+    return {
+        "modes": struct_tables.table(
+            memory.swizzles,
+            titles={"title": "Mode", "bytes": "Swizzled together", "atom_mn": "MN-major atom", "atom_k": "K-major atom"},
+            cells={
+                "bytes": lambda one: f"{one.bytes} bytes",
+                "pattern": lambda one: f"{one.pattern} bytes",
+                "atom_mn": lambda one: _size(one.atom_mn),
+                "atom_k": lambda one: _size(one.atom_k),
+            },
+            without=("name", "cute", "tma"),
+        ),
+        "elements": _atoms_in_elements(spec, memory),
+        "formula": to_latex(memory.swizzle_formula),
+        "names": struct_tables.table(
+            memory.swizzles,
+            titles={"title": "Mode"},
+            code=("cute", "tma"),
+            without=("name", "encoding", "bytes", "pattern", "atom_mn", "atom_k", "source"),
+        ),
+        "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
+        "atoms": [
+            {"title": f"{rest.text(one.title)}, {major}-major", "picture": gallery.atom(memory, one, major)}
+            for one in memory.swizzles
+            for major in ("K", "MN")
+        ],
+        "layouts": [
+            {
+                "title": f"{one.majorness}-major, {rest.codes(one.swizzles)}",
+                "cute": rest.code(one.cute),
+                "formula": to_latex(one.offset),
+                "lbo": rest.text(one.lbo),
+                "sbo": rest.text(one.sbo),
+                "source": rest.source(one.source),
+            }
+            for one in memory.layouts
+        ],
+        "majorness": struct_tables.table(
+            memory.majorness, titles={"text": "What can be read"}, cells={"majorness": lambda one: f"{one.majorness}-major"}
+        ),
+        "examples": struct_tables.table(
+            memory.examples,
+            titles={"name": "Example", "cute": "Layout", "lbo_encoding": "LBO encoded", "sbo_encoding": "SBO encoded"},
+            cells={
+                "majorness": lambda one: f"{one.majorness}-major",
+                "lbo": lambda one: str(one.lbo or ""),
+                "sbo": lambda one: str(one.sbo or ""),
+            },
+            code=("swizzle", "type", "cute"),
+        ),
+        "notes": rule_tables.statements(memory.notes),
+        "source": rest.source(memory.source),
+    }
+
+
+def _atoms_in_elements(spec: Spec, memory: SharedMemory) -> str:
+    widths = _widths(spec)
+    header = ("Mode", "Majorness", *(f"{width}-bit elements" if width > 1 else "single bits" for width in widths))
+
+    def cells(one: Swizzle, major: str, atom: tuple[int, int]) -> tuple[str, ...]:
+        return (rest.text(one.title), f"{major}-major", *(_size(_scaled(atom, major, width)) for width in widths))
+
+    atoms = ((one, major, atom) for one in memory.swizzles for major, atom in (("MN", one.atom_mn), ("K", one.atom_k)))
+    return rest.table(header, (cells(*atom) for atom in atoms))
+
+
+def _widths(spec: Spec) -> list[int]:
+    """The widths of the elements that some instruction reads through a descriptor."""
+    read = {
+        value
+        for entry in spec.instructions
+        for kind in entry.operand_kinds.values()
+        if kind.kind == "descriptor"
+        for form in entry.forms
+        for value in form.qualifiers.get(f"{kind.of}type", ())
+    }
+    return sorted({one.bits for one in spec.types.elements if one.name in read})
+
+
+def _scaled(atom: tuple[int, int], majorness: str, width: int) -> tuple[int, int]:
+    """An atom in elements: 128-bit units grow along the leading dimension, which comes first when MN-major."""
+    factor = _UNIT_BITS // width
+    return (atom[0] * factor, atom[1]) if majorness == "MN" else (atom[0], atom[1] * factor)
+
+
+def _size(atom: tuple[int, int]) -> str:
+    return f"{atom[0]}{rest.TIMES}{atom[1]}"

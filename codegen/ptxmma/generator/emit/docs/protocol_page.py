@@ -1,0 +1,34 @@
+"""The page of the asynchronous protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxmma.generator.emit.docs import rest, struct_tables
+from ptxmma.model import Protocol, Spec, Step
+
+
+def page(spec: Spec, protocol: Protocol) -> dict[str, Any]:
+    """What the page shows."""
+    known = {entry.name for entry in spec.instructions}
+    numbers = {step.name: str(number) for number, step in enumerate(protocol.steps, 1)}
+
+    def instruction(step: Step) -> str:
+        label = rest.label("instruction", step.instruction)
+        return rest.link(step.instruction, label) if step.instruction in known else rest.code(step.instruction)
+
+    return {
+        "steps": struct_tables.table(
+            protocol.steps,
+            titles={"name": "Step", "text": "What happens"},
+            cells={"name": lambda step: f"{numbers[step.name]}\\. {rest.text(step.name)}", "instruction": instruction},
+        ),
+        "definitions": struct_tables.table(protocol.definitions, titles={"name": "Term", "text": "Meaning"}, code=("formula",)),
+        "orderings": struct_tables.table(
+            protocol.orderings,
+            titles={"needs": "Between them", "by": "Executed by", "text": "Why"},
+            cells={"needs": lambda one: rest.code(one.needs) if one.needs else "nothing"},
+        ),
+        "proxies": struct_tables.table(protocol.proxies),
+        "source": rest.source(protocol.source),
+    }

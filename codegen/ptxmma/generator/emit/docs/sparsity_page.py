@@ -1,0 +1,107 @@
+"""The pages of structured sparsity and of block scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ptxmma.catalog.operands import ROLES
+from ptxmma.generator.emit.docs import rest, struct_tables
+from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.formula_text import cases_to_latex, to_latex
+from ptxmma.model import Choice, Granularity, InstructionSet, Spec
+
+
+def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
+    """What the page of sparsity shows."""
+    alike: dict[str, list[Granularity]] = {}
+    for pattern in spec.granularities:
+        alike.setdefault(gallery.storage(pattern), []).append(pattern)
+    return {
+        "granularities": struct_tables.table(
+            spec.granularities,
+            titles={"name": "Pattern", "legal": "Legal fields", "ordered": "Legal with ordered metadata"},
+            cells={
+                "chunk": lambda one: f"{one.chunk} columns",
+                "kept": lambda one: f"{one.kept}" + (f", {one.unit} by {one.unit}" if one.unit > 1 else ""),
+                "ordered": lambda one: rest.codes(one.ordered) or "the same",
+            },
+            without=("unit", "index_bits", "indices", "ordered_when", "text"),
+        ),
+        "patterns": [
+            {
+                "name": rest.text(group[0].name),
+                "text": rest.text(group[0].text),
+                "picture": picture,
+                "choices": [f"{rest.text(one.text)} (source: {rest.source(one.source)})" for one in _choices(spec, group[0])],
+                "fields": _field_table(spec, group[0]),
+            }
+            for picture, group in alike.items()
+        ],
+        "metadata": _layouts(spec, "metadata"),
+        "families": _families(entry for entry in spec.instructions if entry.sparse),
+    }
+
+
+def block_scaling(spec: Spec) -> dict[str, Any]:
+    """What the page of block scaling shows."""
+    return {
+        "formats": struct_tables.table(
+            spec.block_formats,
+            titles={"title": "Format", "element": "Elements", "scale": "Scale factors", "of": "Multiplied where"},
+            code=("name", "element", "scale"),
+        ),
+        "combinations": struct_tables.table(
+            spec.block_scaling,
+            titles={"scale_vec": "Scale vector", "stypes": "Scale types", "blocks": "Scale factors along K"},
+            cells={"kind": lambda one: rest.code(f".{one.kind}"), "scale_vec": lambda one: rest.code(f".{one.scale_vec}")},
+        ),
+        "scales": _layouts(spec, "scale"),
+        "families": _families(
+            entry for entry in spec.instructions if any(kind.kind == "scale-data" for kind in entry.operand_kinds.values())
+        ),
+    }
+
+
+def _layouts(spec: Spec, kind: str) -> str:
+    """The formulas of the layouts of one kind of operand."""
+    operands = {name for entry in spec.instructions for name, each in entry.operand_kinds.items() if ROLES[each.kind].layout_kind == kind}
+    return struct_tables.table(
+        [entry for entry in spec.register_layouts if operands.intersection(entry.operands)],
+        titles={"of": "Where", "axes": "Sizes", "at": "Place", "text": "Contributing threads"},
+        cells={
+            "axes": lambda one: ", ".join(f"{axis} {size}" for axis, size in one.axes.items()),
+            "steps": lambda one: ", ".join(f"{axis} {step}" for axis, step in one.steps.items()),
+            "let": lambda one: "; ".join(f":math:`{to_latex(name)} = {to_latex(text)}`" for name, text in one.let.items()),
+            "at": lambda one: "; ".join(f":math:`{to_latex(name)} = {cases_to_latex(cases)}`" for name, cases in one.at.items()),
+        },
+        code=("operands",),
+        without=("name", "apart", "stated"),
+    )
+
+
+def _families(entries: Iterable[InstructionSet]) -> str:
+    return ", ".join(rest.link(name, rest.label("family", name)) for name in dict.fromkeys(entry.family for entry in entries))
+
+
+def _choices(spec: Spec, pattern: Granularity) -> list[Choice]:
+    """What compression chooses for chunks of this pattern."""
+    return [choice for choice in spec.choices if choice.units == pattern.units]
+
+
+def _field_table(spec: Spec, pattern: Granularity) -> str:
+    """Each legal field, what it keeps, and where compression writes it."""
+    units = "columns" if pattern.unit == 1 else f"groups of {pattern.unit} columns"
+    written: dict[str, list[str]] = {}
+    for choice in _choices(spec, pattern):
+        for occupied, field in choice.fields.items():
+            written.setdefault(field, []).append(" and ".join(map(str, _ones(occupied))) or "none")
+    lines = (
+        (rest.code(field), ", ".join(map(str, pattern.kept_units(field))), "; ".join(written.get(field, ()))) for field in pattern.legal
+    )
+    return rest.table(*rest.dense(("Field", f"Keeps {units}", f"Written where these {units} are not zero"), lines))
+
+
+def _ones(number: str) -> list[int]:
+    """The bits that are set in a number in binary: ``"0b0101"``."""
+    return [place for place, bit in enumerate(reversed(number.removeprefix("0b"))) if bit == "1"]

@@ -1,0 +1,223 @@
+"""The short forms that make YAML pleasant to read: what each looks like, and what it is short for.
+
+:data:`SHORT_FORMS` is the one place that knows them.  A type of the model that has one is written in YAML as ``schema`` says,
+and ``write_out`` turns that into the long form, which is the type itself:
+
+* what is a list of values, conditions, ranges or cases may be a single one;
+* a case without a condition may be its formula;
+* the sizes of a qualifier may be a pattern, and one number is the size of the qualifier's own name;
+* a form holds its qualifiers beside its other keys, and ``optional`` means "absent, or the qualifier's own name";
+* an instruction with one operand list has it without a name;
+* a sighting may have a list of targets, for one on each of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from ptxmma.model import Case, Cases, Condition, Extents, Form, InstructionSet, Range, Sighting
+from ptxmma.model.conditions import Values
+from ptxmma.model.fields import Formula, Identifier
+
+#: A JSON Schema, or a part of one.
+Schema = dict[str, Any]
+
+
+class ShortForm(NamedTuple):
+    """How YAML may write a value of some type.
+
+    ``schema`` makes the schema of both forms from that of the long form, whose parts may have short forms of their own;
+    ``write_out`` makes the long form of either.  With a ``name`` the schema is written once and referred to.
+    """
+
+    schema: Callable[[Schema], Schema]
+    write_out: Callable[[Any], Any]
+    name: str = ""
+
+
+# --- one short form after the other -----------------------------------------------------------------------------------------
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _one_or_many(description: str, name: str = "") -> ShortForm:
+    """A list of one entry may be the entry."""
+
+    def schema(long: Schema) -> Schema:
+        return {"description": description, "anyOf": [long["items"], long | {"minItems": 1}]}
+
+    return ShortForm(schema, _listed, name)
+
+
+def _or(short: Schema, description: str, write_out: Callable[[Any], Any]) -> ShortForm:
+    """Another way to write a struct."""
+    return ShortForm(
+        lambda long: {"description": description, "anyOf": [short, long]},
+        lambda value: value if isinstance(value, dict) else write_out(value),
+    )
+
+
+_NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 4096}
+_SIZES: Schema = {
+    "type": "object",
+    "patternProperties": {"^[a-z][a-z0-9_]*$": _NUMBER},
+    "additionalProperties": False,
+}
+_EXTENTS: Schema = {
+    "description": 'a pattern ("m{m}n{n}k{k}"), or the sizes of each value, one number for the size of the qualifier\'s own name',
+    "anyOf": [
+        {"type": "string", "pattern": r"^[A-Za-z0-9_]*(\{[a-z]\w*\}[A-Za-z0-9_]*)+$"},
+        {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _SIZES]}},
+    ],
+}
+
+
+def _extents_schema(long: Schema) -> Schema:
+    return long | {"patternProperties": dict.fromkeys(long["patternProperties"], _EXTENTS)}
+
+
+def _extents(value: Any) -> Any:
+    return {name: {"pattern": entry} if isinstance(entry, str) else {"values": _sizes(name, entry)} for name, entry in value.items()}
+
+
+def _sizes(name: str, values: Any) -> Any:
+    return {value: {name: sizes} if isinstance(sizes, int) else sizes for value, sizes in values.items()}
+
+
+#: The keys of a form as YAML has them; every other key is a qualifier.
+_FORM_KEYS = [name for name in Form.__struct_fields__ if name != "qualifiers"]
+#: A modifier; or one with names of ranges in braces, for several.
+_TOKEN = r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)*|[A-Za-z0-9]+(\{[a-z]\w*\}[A-Za-z0-9]*)+"
+_QUALIFIER: Schema = {
+    "description": 'a value, a list of values ("" for absent), optional, or "=" and the qualifier whose value it takes',
+    "anyOf": [
+        {"type": "string", "pattern": f"^(=[a-z_]+|{_TOKEN})$"},
+        {"type": "array", "items": {"type": "string", "pattern": f"^({_TOKEN})?$"}, "minItems": 1},
+    ],
+}
+
+
+def _form_schema(long: Schema) -> Schema:
+    properties = {key: long["properties"][key] for key in _FORM_KEYS}
+    others = f"^(?!({'|'.join(properties)})$)[a-z_]+$"
+    return long | {"properties": properties, "patternProperties": {others: _QUALIFIER}}
+
+
+def _form(value: Any) -> Any:
+    form = {key: entry for key, entry in value.items() if key in _FORM_KEYS}
+    form["qualifiers"] = {
+        key: ["", key] if entry == "optional" else _listed(entry) for key, entry in value.items() if key not in _FORM_KEYS
+    }
+    return form
+
+
+_OPERANDS: Schema = {
+    "type": "string",
+    "description": "an operand list as the manual prints it",
+    "pattern": r"^[A-Za-z\[][A-Za-z0-9, {}\[\]-]*$",
+}
+_OPERAND_LISTS: Schema = {
+    "description": "an operand list, or several for one spelling",
+    "anyOf": [_OPERANDS, {"type": "array", "items": _OPERANDS, "minItems": 1}],
+}
+
+
+def _instruction_schema(long: Schema) -> Schema:
+    named = {"type": "object", "patternProperties": {"^[a-z_]+$": _OPERAND_LISTS}, "additionalProperties": False}
+    operands = {"description": "an operand list, or a mapping of names to operand lists", "anyOf": [_OPERANDS, named]}
+    return long | {"properties": long["properties"] | {"operands": operands}}
+
+
+def _instruction(value: Any) -> Any:
+    operands = value.get("operands", {})
+    lists = operands if isinstance(operands, dict) else {"": operands}
+    return value | {"operands": {name: _listed(texts) for name, texts in lists.items()}}
+
+
+def _sighting_schema(long: Schema) -> Schema:
+    target = long["properties"]["target"]
+    several = {
+        "description": "a target, or several with the same answer",
+        "anyOf": [target, {"type": "array", "items": target, "minItems": 1}],
+    }
+    return long | {"properties": long["properties"] | {"target": several}}
+
+
+def _sightings(value: Any) -> Any:
+    return [entry | {"target": target} for entry in value for target in _listed(entry["target"])]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+#: The short form of each type that has one; a list is found with or without an annotation around it.
+SHORT_FORMS: dict[Any, ShortForm] = {
+    Values: _one_or_many("a token or a number, or a list of them", "values"),
+    tuple[Condition, ...]: _one_or_many("a condition, or a list of which any may hold", "conditions"),
+    Case: _or(msgspec.json.schema(Formula), "a formula, or {when: condition, is: formula}", lambda formula: {"is": formula}),
+    Cases: _one_or_many("a formula, or guarded cases: [{when: condition, is: formula}, ..., {is: formula}]", "cases"),
+    tuple[Range, ...]: _one_or_many("a range {first, last, step} or a list of them"),
+    dict[Identifier, Extents]: ShortForm(_extents_schema, _extents),
+    Form: ShortForm(_form_schema, _form),
+    InstructionSet: ShortForm(_instruction_schema, _instruction),
+    Sighting: ShortForm(_sighting_schema, _same),
+    tuple[Sighting, ...]: ShortForm(_same, _sightings),
+}  # fmt: skip
+
+
+# --- types of the model -----------------------------------------------------------------------------------------------------
+
+
+def bare(hint: Any) -> Any:
+    """A type without the annotations around it; those inside stay."""
+    return hint.__origin__ if typing.get_origin(hint) is Annotated else hint
+
+
+def short_form(hint: Any) -> ShortForm | None:
+    """The short form of a type, if it has one."""
+    return SHORT_FORMS.get(hint) or SHORT_FORMS.get(bare(hint))
+
+
+@functools.cache
+def fields(struct: type[msgspec.Struct]) -> dict[str, tuple[msgspec.structs.FieldInfo, Any]]:
+    """The fields of a struct with their annotated types, by the keys that YAML has for them."""
+    hints = typing.get_type_hints(struct, include_extras=True)
+    return {field.encode_name: (field, hints[field.name]) for field in msgspec.structs.fields(struct)}
+
+
+def written_out(value: Any, hint: Any) -> Any:
+    """The data with every short form of the type written out; ``value`` must suit its schema."""
+    return _writer(hint)(value)
+
+
+@functools.cache
+def _writer(hint: Any) -> Callable[[Any], Any]:
+    """What writes out the values of a type: the type's own short form first, then those of its parts."""
+    parts = _parts(hint)
+    if (short := short_form(hint)) is None:
+        return parts
+    write_out = short.write_out
+    return write_out if parts is _same else lambda value: parts(write_out(value))
+
+
+def _parts(hint: Any) -> Callable[[Any], Any]:
+    inner = bare(hint)
+    arguments = typing.get_args(inner)
+    if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        writers = {key: writer for key, (_, part) in fields(inner).items() if (writer := _writer(part)) is not _same}
+        if writers:
+            return lambda value: {key: writers[key](entry) if key in writers else entry for key, entry in value.items()}
+    elif typing.get_origin(inner) is tuple and arguments[1:] == (...,):
+        if (item := _writer(arguments[0])) is not _same:
+            return lambda value: [item(entry) for entry in value]
+    elif typing.get_origin(inner) is dict and (item := _writer(arguments[1])) is not _same:
+        return lambda value: {key: item(entry) for key, entry in value.items()}
+    return _same

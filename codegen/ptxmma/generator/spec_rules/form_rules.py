@@ -1,0 +1,100 @@
+"""The forms of an instruction: their qualifiers, sizes and ranges give all that the syntax and the operands need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.variants import each_number, placeholders, sizes_in, spelled
+from ptxmma.generator.problems import Problem
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.model import Form, InstructionSet, formula
+
+#: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
+_LARGEST_SIZE = 4096
+_MOST_VARIANTS = 100_000
+_TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")
+
+
+def problems(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
+    """Problems of the form at ``place`` of an instruction."""
+    wrong_sizes = list(_extents(context, entry, form, place))
+    yield from wrong_sizes
+    numbers = math.prod(max(len(each_number(form, extent)), 1) for extent in form.ranges) if not wrong_sizes else 1
+    count = numbers * math.prod(len(values) for values in form.qualifiers.values())
+    if count > _MOST_VARIANTS:
+        yield Problem(context.at(*place), f"this form has {count} variants; at most {_MOST_VARIANTS} are allowed")
+    yield from _typed_operands(context, entry, form, place)
+    if form.documented != (form.source[0].isdigit() or form.source.startswith("PTX ISA ")):
+        there = "is documented" if form.documented else "is not"
+        message = f"{form.source!r} is no source for a form that {there}: a section documents a form"
+        yield Problem(context.at(*place, "source"), message)
+    yield from _qualifiers(context, entry, form, place)
+    if entry.operands or form.operands:
+        yield from context.known("operand list", [form.operands], entry.operands, *place, "operands")
+
+
+def _qualifiers(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
+    """A form gives qualifiers that exist, and all that the syntax needs."""
+    for name, values in form.qualifiers.items():
+        here = (*place, name)
+        if name not in entry.qualifiers and name not in entry.extents:
+            known = dict.fromkeys([*entry.qualifiers, *entry.extents])
+            yield Problem(context.at(*here), f"unknown qualifier {name!r}; known: {listed(known)}")
+        origin = values[0][1:] if values[0].startswith("=") else ""
+        if origin and (origin not in form.qualifiers or form.qualifiers[origin][0].startswith("=")):
+            yield Problem(context.at(*here), f"'={origin}' must name a qualifier of this form that has values of its own")
+        if name in _TYPE_QUALIFIERS and not origin:
+            yield from context.known("element type", values, context.elements, *here)
+    optional = {name for name in placeholders(entry.syntax) if f"{{.{name}}}" in entry.syntax}
+    for name in placeholders(entry.syntax):
+        given = bool(form.qualifiers.get(name)) and "" not in form.qualifiers[name]
+        if not given and name not in optional:
+            yield Problem(context.at(*place), f"the syntax needs {name!r}, which this form does not give")
+
+
+def _typed_operands(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
+    """A form gives all that the layouts of its instruction's operands are derived from."""
+    used = {name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)}
+    for name, operand in entry.operand_kinds.items():
+        if name in used and operand.type and "" in form.qualifiers.get(operand.type, ("",)):
+            yield Problem(context.at(*place), f"operand {name!r} needs {operand.type!r}, which this form does not always give")
+
+
+def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
+    """Values that say sizes fit their pattern or stand in their table, and each name in braces has numbers."""
+    used = set()
+    for name, values in form.qualifiers.items():
+        for number, value in enumerate(values):
+            here = (*place, name, number) if len(values) > 1 else (*place, name)
+            braces = formula.placeholders(value)
+            used |= set(braces)
+            for extent in braces:
+                if extent not in form.ranges:
+                    message = f"{value} needs ranges: {{{extent}: ...}}, the numbers that {extent} stands for"
+                    yield Problem(context.at(*here), message)
+            if name in entry.extents and value and all(extent in form.ranges for extent in braces):
+                first = {extent: form.ranges[extent][0].first for extent in braces}
+                yield from _sizes(context, entry, name, spelled(value, first), here)
+    for extent, spans in form.ranges.items():
+        at = context.at(*place, "ranges", extent)
+        if extent not in used:
+            yield Problem(at, f"no value of this form has {{{extent}}} in it")
+        for span in spans:
+            if span.first > span.last:
+                yield Problem(at, f"a range from {span.first} to {span.last} is empty")
+            elif (span.last - span.first) % span.step:
+                yield Problem(at, f"steps of {span.step} from {span.first} do not reach {span.last}")
+
+
+def _sizes(context: RuleContext, entry: InstructionSet, name: str, value: str, place: Place) -> Iterator[Problem]:
+    """A value says sizes, and each is possible."""
+    extents = entry.extents[name]
+    sizes = sizes_in(extents, value)
+    if sizes is None:
+        wanted = f"it must look like {extents.pattern}" if extents.pattern else f"extents has {listed(extents.values)}"
+        yield Problem(context.at(*place), f"{value!r} says no sizes: {wanted}")
+    for extent, size in (sizes or {}).items():
+        if not 1 <= size <= _LARGEST_SIZE:
+            yield Problem(context.at(*place), f"{extent} = {size} is out of range: 1..{_LARGEST_SIZE}")

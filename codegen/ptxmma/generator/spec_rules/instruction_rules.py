@@ -1,0 +1,86 @@
+"""Instructions: the syntax, the qualifiers, the operands, the forms and the requirements of each agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
+from ptxmma.generator.problems import Problem
+from ptxmma.generator.spec_rules import form_rules, operand_rules
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.model import Condition, InstructionSet, Version
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Parts of an instruction that contradict each other."""
+    for index, entry in enumerate(context.spec.instructions):
+        place = ("instructions", index)
+        yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
+        yield from _syntax(context, entry, place)
+        yield from _modifiers(context, entry, place)
+        yield from operand_rules.problems(context, entry, place)
+        for number, form in enumerate(entry.forms):
+            yield from form_rules.problems(context, entry, form, (*place, "forms", number))
+        if _is_order(entry) and not entry.memory:
+            yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
+        yield from _requirements(context, entry, place)
+
+
+def _is_order(entry: InstructionSet) -> bool:
+    """Whether an instruction has no result: it can only order others, or wait for them."""
+    return all(operand.access == "read" for operand in entry.operand_kinds.values())
+
+
+def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    """The syntax names every qualifier, and nothing else."""
+    named = set(placeholders(entry.syntax))
+    qualifiers = [*entry.qualifiers, *(name for name in entry.extents if name not in entry.qualifiers)]
+    for name in sorted(named - set(qualifiers)):
+        known = listed(qualifiers)
+        yield Problem(context.at(*place, "syntax"), f"the syntax names {name!r}, which is no qualifier; known: {known}")
+    for name in sorted(set(qualifiers) - named):
+        where = "qualifiers" if name in entry.qualifiers else "extents"
+        yield Problem(context.at(*place, where, name), f"the syntax does not name qualifier {name!r}")
+
+
+def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    """What is said of modifiers is said of those that the instruction has."""
+    fixed = fixed_tokens(entry.syntax)
+    for number, group in enumerate(entry.ordered):
+        yield from context.known("qualifier or modifier", group, [*entry.qualifiers, *fixed], *place, "ordered", number)
+    for number, ignored in enumerate(entry.ignored):
+        if ignored.behind:
+            yield from context.known("qualifier", [ignored.behind], entry.qualifiers, *place, "ignored", number, "behind")
+    tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}
+    tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
+    yield from context.known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
+
+
+def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    """Requirements and observations name what exists, and no two requirements disagree."""
+    for number, rule in enumerate(entry.requires):
+        yield from _rule(context, rule.ptx, rule.targets, (*place, "requires", number))
+        for before, other in enumerate(entry.requires[:number]):
+            differ = (rule.ptx and other.ptx and rule.ptx != other.ptx) or (
+                rule.targets and other.targets and rule.targets != other.targets
+            )
+            if differ and _normal(rule.when) == _normal(other.when):
+                here, first = (context.at(*place, "requires", at) for at in (number, before))
+                yield Problem(here, f"another rule has the same condition and asks for something else, at {first}")
+    for number, observed in enumerate(entry.observed):
+        yield from _rule(context, observed.ptx, observed.targets, (*place, "observed", number))
+
+
+def _rule(context: RuleContext, ptx: str, targets: Sequence[str], place: Place) -> Iterator[Problem]:
+    if ptx:
+        yield from context.known("PTX ISA version", [ptx], context.versions, *place, "ptx")
+    yield from context.known("target", targets, context.targets, *place, "targets")
+    admitted = [Version(entry.ptx) for entry in context.spec.targets if {entry.name, *context.ancestors(entry.name)} & set(targets)]
+    first = min(admitted, default=Version())
+    if ptx and first and ptx < first:
+        yield Problem(context.at(*place, "ptx"), f"no target that this rule admits is known to {ptx}; the first of them came with {first}")
+
+
+def _normal(conditions: Iterable[Condition]) -> frozenset[frozenset[tuple[str, frozenset[str | int]]]]:
+    """Equal for conditions that differ in the order of their parts only."""
+    return frozenset(frozenset((key, frozenset(values)) for key, values in condition.items()) for condition in conditions)

@@ -1,0 +1,134 @@
+"""Reach: each value that a condition allows is that of a variant which it admits, and each layout has a printed formula if any has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.variants import Variant, expand
+from ptxmma.generator.problems import Problem
+from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
+from ptxmma.model import Condition, Facts, Spec, matches
+
+
+class _OperandUse(NamedTuple):
+    """An operand of a variant, with the facts that conditions test of it."""
+
+    name: str
+    kind: str
+    element: str
+    facts: Facts
+    sparse: bool
+    shape: str
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Values, operands and types in the spec for which no variant has a use."""
+    spec = context.spec
+    uses: list[_OperandUse] = []
+    for index, entry in enumerate(spec.instructions):
+        variants = list(expand(entry))
+        facts = [variant.facts for variant in variants]
+        for name in CONDITIONAL:
+            for number, rule in enumerate(getattr(entry, name)):
+                yield from unreached(context, rule.when, facts, ("instructions", index, name, number, "when"))
+        for name, qualifier in entry.qualifiers.items():
+            for number, default in enumerate(qualifier.default):
+                place = ("instructions", index, "qualifiers", name, "default", number, "when")
+                yield from unreached(context, default.when, facts, place)
+        distinct = {layouts.key(variant): variant for variant in variants}
+        uses += (use for variant in distinct.values() for use in _uses(spec, variant))
+    yield from _carriers(context, uses)
+    yield from _containers(context, uses)
+    yield from _register_layouts(context, uses)
+    sparse = [use.facts for use in uses if use.sparse]
+    for index, pattern in enumerate(spec.granularities):
+        yield from unreached(context, pattern.of, sparse, ("granularities", index, "of"))
+        yield from unreached(context, pattern.ordered_when, sparse, ("granularities", index, "ordered_when"))
+    everything = [use.facts for use in uses]
+    for index, part in enumerate(spec.block_formats):
+        yield from unreached(context, part.of, everything, ("block_formats", index, "of"))
+    described = [use.facts for use in uses if use.kind == "descriptor"]
+    for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory else ()):
+        yield from unreached(context, majorness.of, described, ("shared_memory", "majorness", index, "of"))
+
+
+def unreached(context: RuleContext, conditions: Sequence[Condition], everything: Sequence[Facts], place: Place) -> Iterator[Problem]:
+    """The values of conditions that nothing has which the condition admits, where there is anything to judge by."""
+    for condition in conditions if everything else ():
+        left = {(key, value) for key, allowed in condition.items() for value in allowed}
+        for facts in everything:
+            if not left:
+                break
+            if matches((condition,), facts):
+                left -= {(key, facts.get(key, "")) for key in condition}
+        for key, value in sorted(left, key=str):
+            yield Problem(context.at(*place), f"nothing that this condition admits has {key} {value!r}; leave it out")
+
+
+def _unused(context: RuleContext, names: Iterable[str], used: set[str], place: Place) -> Iterator[Problem]:
+    for name in names:
+        if name not in used:
+            yield Problem(context.at(*place), f"no variant that this entry is for has {name!r}; leave it out")
+
+
+def _uses(spec: Spec, variant: Variant) -> Iterator[_OperandUse]:
+    """The operands of a variant with the facts that conditions test of them."""
+    for text in variant.instruction.operands.get(variant.form.operands, ()):
+        for name in operand_names(text):
+            entry = variant.instruction.operand_kinds[name]
+            facts = layouts.operand_facts(spec, variant, name)
+            if layouts.entry_index(spec, facts) is not None:
+                facts = {**facts, **variant.largest}
+            element = str(variant.facts.get(entry.type, "")) if ROLES[entry.kind].typed else ""
+            # The metadata stands for its variant: it has the facts of the sparse matrix.
+            sparse = variant.instruction.sparse and entry.kind in ("metadata", "selector")
+            yield _OperandUse(name, entry.kind, element, facts, sparse, variant.shape)
+
+
+def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
+    for index, carrier in enumerate(context.spec.types.carriers):
+        place = ("types", "carriers", index)
+        named = [use for use in uses if use.name in carrier.operands and ROLES[use.kind].carried]
+        fitting = [use for use in named if (use.element in carrier.elements if use.element else not carrier.elements)]
+        yield from unreached(context, carrier.when, [use.facts for use in fitting], (*place, "when"))
+        admitted = [use for use in fitting if matches(carrier.when, use.facts)]
+        yield from _unused(context, carrier.operands, {use.name for use in admitted}, (*place, "operands"))
+        yield from _unused(context, carrier.elements, {use.element for use in admitted}, (*place, "elements"))
+
+
+def _containers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
+    containers = context.spec.types.containers
+    for index, container in enumerate(containers):
+        place = ("types", "containers", index)
+        fitting = [use for use in uses if use.element in container.elements]
+        yield from unreached(context, container.when, [use.facts for use in fitting], (*place, "when"))
+        admitted = [use for use in fitting if matches(container.when, use.facts)]
+        yield from _unused(context, container.elements, {use.element for use in admitted}, (*place, "elements"))
+        for before, other in enumerate(containers[:index]):
+            for use in admitted:
+                if use.element in other.elements and matches(other.when, use.facts):
+                    first, kind = context.at("types", "containers", before), use.facts.get("kind") or "absent"
+                    said = f"{use.element} has a container already where kind is {kind}, at {first}"
+                    yield from context.once(context.at(*place, "elements"), said)
+
+
+def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
+    for index, layout in enumerate(context.spec.register_layouts):
+        place = ("register_layouts", index)
+        fitting = [use for use in uses if use.name in layout.operands and ROLES[use.kind].layout_kind]
+        yield from unreached(context, layout.of, [use.facts for use in fitting], (*place, "of"))
+        admitted = [use for use in fitting if matches(layout.of, use.facts)]
+        yield from _unused(context, layout.operands, {use.name for use in admitted}, (*place, "operands"))
+        for number, stated in enumerate(layout.stated):
+            yield from unreached(context, stated.of, [use.facts for use in admitted], (*place, "stated", number, "of"))
+        for use in admitted if layout.stated else ():
+            if not any(matches(stated.of, use.facts) for stated in layout.stated):
+                facts = use.facts
+                what = f"{use.shape or facts['name']} with {facts.get('bits', 0)} bits, family {facts['family']}"
+                message = f"no printed formula under stated is for operand {use.name!r} of {what}"
+                yield from context.once(context.at(*place), message)

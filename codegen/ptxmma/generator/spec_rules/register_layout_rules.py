@@ -1,0 +1,116 @@
+"""Register layouts: their formulas have one direction and clear names; of each variant they give a name, a map and a size."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.variants import Variant
+from ptxmma.generator.problems import Problem
+from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
+from ptxmma.model import Facts, RegisterLayout, formula
+from ptxmma.model.formula import FormulaError
+
+#: What formulas read besides extents and the axes of their entry: helper definitions of these names would hide them.
+_VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
+#: The coordinates of a layout that places data by its axes.
+_PLACES = frozenset({"lane", "bit", "byte"})
+#: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
+_LARGEST_DOMAIN = 1 << 16
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Layouts with formulas for the wrong coordinates, names that hide variables, and errata that are missing."""
+    errata = [entry.id for entry in context.spec.errata]
+    for index, layout in enumerate(context.spec.register_layouts):
+        place = ("register_layouts", index)
+        yield from _directions(context, layout, index)
+        for number, stated in enumerate(layout.stated):
+            yield from _helpers(context, stated.let, layout, *place, "stated", number)
+            if stated.erratum and not errata:
+                context.lacks_entries(("errata",), "section " + stated.section)
+            elif stated.erratum:
+                yield from context.known("erratum", [stated.erratum], errata, *place, "stated", number, "erratum")
+
+
+def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Iterator[Problem]:
+    """Its formulas go one way: one for each axis, or one for the thread and the bits of its register."""
+    place = ("register_layouts", index)
+    yield from _helpers(context, layout.let, layout, *place)
+    yield from context.known("axis", layout.apart, layout.axes, *place, "apart")
+    yield from context.known("axis", layout.steps, layout.axes, *place, "steps")
+    for axis in sorted(layout.axes.keys() & (_VARIABLES | _PLACES | context.extents)):
+        yield Problem(context.at(*place, "axes", axis), f"{axis!r} is a variable of formulas already; choose another name")
+    if layout.at.keys() == layout.axes.keys():
+        return
+    if not layout.at.keys() <= _PLACES or "lane" not in layout.at or len(layout.at) > 2:
+        wanted = f"a formula for each axis ({listed(layout.axes)}), or for lane and bit, or for lane and byte"
+        yield Problem(context.at(*place, "at"), f"at: has formulas for {listed(layout.at)}; give {wanted}")
+
+
+def _helpers(context: RuleContext, let: Iterable[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
+    """Helper definitions hide no variable."""
+    for name in let:
+        if name in _VARIABLES - ({"warp"} if "lane" in layout.at else set()) or name in layout.axes or name in context.extents:
+            yield Problem(context.at(*place, "let", name), f"{name!r} is a variable of formulas already; choose another name")
+
+
+class LayoutUses:
+    """What the variants make of register layouts; uses of one entry with the same sizes are checked once."""
+
+    def __init__(self, context: RuleContext) -> None:
+        self._context = context
+        self._sized: set[tuple[object, ...]] = set()
+
+    def problems(self, index: int, variant: Variant, operand: str, facts: Facts) -> Iterator[Problem]:
+        """Problems of the entry numbered ``index`` where it lays out an operand of a variant that has these facts."""
+        yield from self._name(index, variant, facts)
+        yield from self._one_map(index, variant)
+        yield from self._size(index, variant, operand)
+
+    def _name(self, index: int, variant: Variant, facts: Facts) -> Iterator[Problem]:
+        """A variant has every fact that the name of its layout reads."""
+        entry, place = self._context.spec.register_layouts[index], ("register_layouts", index)
+        for name in formula.placeholders(layouts.ending(entry)):
+            if name not in facts:
+                message = f"{variant.canonical} has no {name!r} for the name {layouts.ending(entry)}; it has {listed(facts)}"
+                yield from self._context.once(self._context.at(*place, "name"), message)
+
+    def _one_map(self, index: int, variant: Variant) -> Iterator[Problem]:
+        """No formula for a place reads an extent that ranges: one map serves all its numbers."""
+        entry = self._context.spec.register_layouts[index]
+        texts = [(("let", name), text) for name, text in entry.let.items()]
+        texts += [(("at", name), f"({case.when or 0}) + ({case.value})") for name, cases in entry.at.items() for case in cases]
+        for key, text in texts if variant.ranging else ():
+            with contextlib.suppress(FormulaError):  # evaluation will say where
+                for name in formula.names(formula.parse(text)).keys() & variant.ranging.keys():
+                    message = f"the formula reads {name!r}, which ranges in {variant.canonical}: one layout serves all its numbers"
+                    yield from self._context.once(self._context.at("register_layouts", index, *key), message)
+
+    def _size(self, index: int, variant: Variant, operand: str) -> Iterator[Problem]:
+        """The axes of a layout have sizes, and every thread has a part of what it lays out."""
+        context = self._context
+        variables = variant.largest | layouts.variables(context.spec, variant, operand)
+        decisive = (index, variant.instruction.scope, *variables.items())
+        if decisive in self._sized:
+            return
+        self._sized.add(decisive)
+        entry = context.spec.register_layouts[index]
+        sizes = []
+        for key, texts in (("axes", entry.axes), ("steps", entry.steps)):
+            for name, text in texts.items():
+                try:
+                    sizes.append(layouts.size(text, variables))
+                except FormulaError as error:
+                    place = context.at("register_layouts", index, key, name)
+                    yield from context.once(place._replace(column=place.column + error.column), f"{variant.canonical}: {error}")
+        if len(sizes) < len(entry.axes) + len(entry.steps):  # some could not be evaluated
+            return
+        points = math.prod(sizes[: len(entry.axes)]) if min(sizes) > 0 else 0
+        kind = variant.instruction.operand_kinds[operand].kind
+        threads = 1 if kind == "address" else context.spec.scopes[variant.instruction.scope]
+        if not threads <= points <= _LARGEST_DOMAIN:
+            message = f"{variant.canonical} has {points} elements here; there must be {threads} to {_LARGEST_DOMAIN}"
+            yield from context.once(context.at("register_layouts", index), message)

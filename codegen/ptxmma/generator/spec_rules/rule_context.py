@@ -1,0 +1,94 @@
+"""What all rules share: the spec with its positions, the names in it, and the problems that are reported once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ptxmma.generator.build import Positions
+from ptxmma.generator.documents import kind_of
+from ptxmma.generator.problems import Position, Problem
+from ptxmma.model import Spec, formula
+
+#: Keys and indices that lead to a part of the model.
+Place = tuple[str | int, ...]
+
+
+class RuleContext:
+    """A spec under check.
+
+    Attributes:
+        spec: the model.
+        at: the position of a part of the model, from the keys and indices that lead to it.
+        targets, versions, elements, registers: the names that references may use.
+        extents: the names of all sizes that shapes and other values give.
+        absent: the problem for each kind of document that is missing.
+    """
+
+    def __init__(self, spec: Spec, positions: Positions) -> None:
+        self.spec = spec
+        self.at = positions.at
+        self.targets = [entry.name for entry in spec.targets]
+        self.versions = [entry.version for entry in spec.isa_versions]
+        self.elements = [entry.name for entry in spec.types.elements]
+        self.registers = [entry.name for entry in spec.types.registers]
+        self.extents = {
+            size
+            for entry in spec.instructions
+            for extents in entry.extents.values()
+            for sizes in (*extents.values.values(), formula.placeholders(extents.pattern))
+            for size in sizes
+        }
+        self.absent: dict[str, Problem] = {}
+        self._reported: set[Position] = set()
+        self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
+
+    def known(self, what: str, names: Iterable[str], known: Iterable[str], *place: str | int) -> Iterator[Problem]:
+        """Every name is among the known ones."""
+        allowed = list(known)
+        for name in names:
+            if name not in allowed:
+                yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {listed(allowed)}")
+
+    def once(self, position: Position, message: str) -> Iterator[Problem]:
+        """A problem of an entry that several others meet."""
+        if position not in self._reported:
+            self._reported.add(position)
+            yield Problem(position, message)
+
+    def exactly_one(
+        self, fits: Sequence[bool], section: tuple[str, ...], what: str, position: Position, operand: str = ""
+    ) -> Iterator[Problem]:
+        """Exactly one entry of a section answers for ``what``, which stands at ``position``."""
+        if not fits:
+            self.lacks_entries(section, what)
+            return
+        fitting = [index for index, fit in enumerate(fits) if fit]
+        if not fitting and (uncovered := (section, position, operand)) not in self._uncovered:
+            self._uncovered.add(uncovered)  # once is enough for all variants of a form
+            yield Problem(position, f"no entry of {'.'.join(section)} covers {what}")
+        elif len(fitting) > 1:  # the same two cover many variants
+            first, second = (self.at(*section, index) for index in fitting[:2])
+            yield from self.once(second, f"two entries cover {what}; the other is at {first}")
+
+    def lacks_entries(self, section: tuple[str, ...], what: str) -> None:
+        """A whole section is missing: one problem, however many entries need it."""
+        kind = kind_of(section[0])
+        has = "" if kind == section[-1] else f" has {section[-1]}"
+        self.absent.setdefault(kind, Problem(self.at(), f"no document of kind {kind}{has}; {what} needs one"))
+
+    def ancestors(self, name: str) -> set[str]:
+        """All targets that a target includes, directly or through others."""
+        includes = {entry.name: entry.includes for entry in self.spec.targets}
+        ancestors: set[str] = set()
+        left = list(includes.get(name, ()))
+        while left:
+            parent = left.pop()
+            if parent not in ancestors:
+                ancestors.add(parent)
+                left += includes.get(parent, ())
+        return ancestors
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence."""
+    return ", ".join(names)

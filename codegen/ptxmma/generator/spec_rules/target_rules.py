@@ -1,0 +1,54 @@
+"""Targets and PTX ISA versions: what a target includes exists and suits its suffix, and versions ascend."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from ptxmma.generator.problems import Problem
+from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
+from ptxmma.model import Target, Version
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Targets that include what they cannot, and versions out of order."""
+    for index, target in enumerate(context.spec.targets):
+        here = context.at("targets", index, "includes")
+        yield from context.known("target", target.includes, context.targets, "targets", index, "includes")
+        yield from context.known("PTX ISA version", [target.ptx], context.versions, "targets", index, "ptx")
+        if target.name in context.ancestors(target.name):
+            yield Problem(here, f"{target.name} includes itself")
+        elif fault := _wrong_includes(context, target):
+            yield Problem(here, f"{target.name} {fault}")
+    yield from _order(context)
+
+
+def _wrong_includes(context: RuleContext, target: Target) -> str:
+    """What is wrong with what a target includes: names say which features it can have."""
+    known = {entry.name: entry for entry in context.spec.targets}
+    included = [known[name] for name in target.includes if name in known]
+    wider = {"a": ("", "f"), "f": ("",), "": ()}[target.suffix]
+    own = [entry.name for entry in known.values() if entry.number == target.number and entry.suffix in wider]
+    if any(entry.suffix == "a" for entry in included):
+        return "includes a target with the suffix a, whose features no other has"
+    if target.suffix and not own:
+        return f"includes sm_{target.number}, which is missing: add it to the targets"
+    if target.suffix == "a":
+        nearest = max(own)  # the f target, where there is one
+        return "" if list(target.includes) == [nearest] else f"must include {nearest} and nothing else"
+    if target.suffix == "f":
+        others = [entry for entry in included if entry.name not in own]
+        fits = set(own) <= set(target.includes) and all(entry.suffix == "f" and entry.number < target.number for entry in others)
+        return "" if fits else f"must include {listed(own)}, and besides only earlier targets with the suffix f"
+    fits = all(entry.suffix == "" and entry.number < target.number for entry in included) and len(included) < 2
+    return "" if fits else "may include one earlier target without a suffix, and nothing else"
+
+
+def _order(context: RuleContext) -> Iterator[Problem]:
+    """Versions ascend with the releases that brought them."""
+    for name in ("version", "cuda"):
+        values = [Version(getattr(entry, name)) for entry in context.spec.isa_versions]
+        for index, (before, value) in enumerate(itertools.pairwise(values), 1):
+            if value <= before:
+                place = context.at("isa_versions", index, name)
+                yield Problem(place, f"{name} {value} must be above {before}: list the versions in their order")

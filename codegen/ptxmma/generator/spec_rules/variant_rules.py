@@ -1,0 +1,107 @@
+"""Variants: each exists once, is accepted somewhere, and has one answer to every question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.catalog import layouts, requirements
+from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.variants import Variant, expand_form
+from ptxmma.generator.problems import Position, Problem
+from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
+from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
+from ptxmma.model import matches
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Variants that exist twice, that nothing accepts, or about which no entry or two entries speak."""
+    spellings: dict[str, Position] = {}
+    identifiers: dict[str, str] = {}
+    answered: set[tuple[object, ...]] = set()
+    layout_uses = LayoutUses(context)
+    for index, entry in enumerate(context.spec.instructions):
+        for number, form in enumerate(entry.forms):
+            position = context.at("instructions", index, "forms", number)
+            for variant in expand_form(entry, form):
+                name, spelling = variant.identifier, variant.canonical
+                if spelling in spellings:
+                    yield Problem(position, f"{spelling} stands in another form too, at {spellings[spelling]}")
+                    break
+                if name in identifiers:
+                    yield Problem(position, f"{spelling} gets the identifier {name}, as does {identifiers[name]}")
+                    break
+                spellings[spelling] = position
+                identifiers[name] = spelling
+                yield from _requirements(context, variant, index, position)
+                yield from _semantics(context, variant, index)
+                key = layouts.key(variant)
+                if key not in answered:
+                    answered.add(key)
+                    yield from _factors(context, variant, position)
+                    yield from _operands(context, variant, position, layout_uses)
+
+
+def _requirements(context: RuleContext, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
+    """Rules give a variant a version and a target, and one observation at most speaks of it."""
+    if len(observed := requirements.observed(variant)) > 1:
+        numbers = [variant.instruction.observed.index(entry) for entry in observed]
+        first, second = (context.at("instructions", index, "observed", number) for number in numbers[:2])
+        yield Problem(second, f"two observations answer for {variant.canonical}; the other is at {first}")
+    elif not any(rule.ptx for rule in requirements.stated(variant)):
+        yield Problem(position, f"no rule under requires gives {variant.canonical} a PTX ISA version")
+    elif not any(rule.targets for rule in requirements.stated(variant)):
+        yield Problem(position, f"no rule under requires gives {variant.canonical} a target")
+    elif not requirements.accepting(context.spec, variant):
+        rules = " and ".join(listed(rule.targets) for rule in requirements.stated(variant) if rule.targets)
+        yield Problem(position, f"the rules leave no target to {variant.canonical}: they ask for {rules}")
+
+
+def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[Problem]:
+    """One entry says what a variant computes, if any does for its instruction."""
+    place = ("instructions", index, "semantics")
+    fitting = [number for number, entry in enumerate(variant.instruction.semantics) if matches(entry.when, variant.facts)]
+    if not fitting and variant.instruction.semantics:
+        yield from context.once(context.at(*place), f"no entry says what {variant.canonical} computes")
+    if len(fitting) > 1:
+        first, second = (context.at(*place, number) for number in fitting[:2])
+        yield from context.once(second, f"two entries say what {variant.canonical} computes; the other is at {first}")
+
+
+def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
+    """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
+    types = [str(variant.facts.get(name, "")) for name in ("atype", "btype")]
+    if all(name in context.elements for name in types):
+        a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
+        if a != b:
+            said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"
+            yield from context.once(position, f"{said}; both must take up the same number")
+
+
+def _operands(context: RuleContext, variant: Variant, position: Position, layout_uses: LayoutUses) -> Iterator[Problem]:
+    """Each operand of a variant has one carrier, one pattern of sparsity and one layout, as far as its role needs them."""
+    spec = context.spec
+    texts = variant.instruction.operands.get(variant.form.operands, ())
+    for name in dict.fromkeys(name for text in texts for name in operand_names(text)):
+        entry = variant.instruction.operand_kinds[name]
+        role = ROLES[entry.kind]
+        what = f"operand {name!r} of {variant.canonical}"
+        facts = layouts.operand_facts(spec, variant, name)
+        element = str(variant.facts.get(entry.type, "")) if role.typed else ""
+        if role.carried:
+            fits = [
+                name in carrier.operands
+                and (element in carrier.elements if element else not carrier.elements)
+                and matches(carrier.when, facts)
+                for carrier in spec.types.carriers
+            ]
+            yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
+        if role.layout_kind == "metadata":
+            fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
+            yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
+        if role.layout_kind:
+            fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
+            if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
+                yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
+            if sum(fits) == 1:
+                yield from layout_uses.problems(fits.index(True), variant, name, facts)

@@ -1,0 +1,20 @@
+"""Layouts as SVG: small tables of cells, coloured by thread, with what a person wants to read in each.
+
+A module for each kind of picture; ``svg_sheet`` draws them.
+"""
+
+from __future__ import annotations
+
+from ptxmma.matrices.pictures.cell_table import Mark, table
+from ptxmma.matrices.pictures.field_picture import Field, bit_fields
+from ptxmma.matrices.pictures.fragment_pictures import fragment
+from ptxmma.matrices.pictures.memory_pictures import atom, image
+from ptxmma.matrices.pictures.operand_pictures import addresses, metadata, operand, scales
+from ptxmma.matrices.pictures.shown_layout import block, by_register, period, shown_columns, size
+from ptxmma.matrices.pictures.storage_picture import storage
+from ptxmma.matrices.pictures.svg_sheet import BLANK, TIMES, colour
+
+__all__ = [
+    "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "fragment", "image",
+    "metadata", "operand", "period", "scales", "shown_columns", "size", "storage", "table",
+]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Fragments: which thread holds which element of a matrix, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxmma.matrices.pictures.shown_layout import block, by_register, matrices, output_grid, period, shown_columns, size
+from ptxmma.matrices.pictures.svg_sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
+from ptxmma.model import COPY, Granularity, Layout
+
+#: Bits of a thread's place in its warp.
+WARP_BITS = 5
+
+
+def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None) -> str:
+    """Which thread holds which element of a matrix, and where.
+
+    ``per_register`` is the number of elements in a register; ``endless`` says that N is only the largest of many; ``pattern`` is the
+    sparsity of a packed A, whose columns in the full matrix are then named too.
+    """
+    name = _letter(layout)
+    columns = shown_columns(layout, endless)
+    merged = by_register(layout, columns, per_register)
+    across, down = block(layout, per_register)
+    step_x, step_y = (across, down) if merged else (1, 1)
+    back = layout.map.inverse()
+    lanes, items = back.runs("lane"), back.runs("i")
+    threads = [f"T{thread}" for thread in range(layout.threads)]
+    names = _element_names(name, 1 << layout.map.inputs["i"], per_register, merged)
+    panels = []
+    row, col = layout.plane
+    high = _warp_rows(layout)
+    for fixed in matrices(layout):
+        head = ", ".join(f"{axis} {number}" for axis, number in fixed.items() if layout.axes[axis] > 1 and axis != COPY)
+        for rows in cut(layout.rows, step_y, high or PANEL):
+            for cols in cut(columns, step_x, PANEL):
+                owners = output_grid(lanes, (row, rows), (col, cols), **fixed)
+                items_there = output_grid(items, (row, rows), (col, cols), **fixed)
+                panels.append(
+                    Panel(
+                        head=head or (f"warp {rows[0] // high}" if high else ""),
+                        corner=f"{row} \\ {col}" if row else col,
+                        rows=edge(rows) if row else [""],
+                        cols=edge(cols),
+                        colours=owners,
+                        tops=[[threads[owner] for owner in line] for line in owners],
+                        labels=[[names[item] for item in line] for line in items_there],
+                        spans=_windows(cols, across, pattern) if pattern else (),
+                        block=(1, 1) if merged else (across, down),
+                        cell=_wide(names) if merged else CELL_WIDTH,
+                        more="⋯" if columns < layout.cols else "",
+                    )
+                )
+    title = f"{_names(layout)}: {size(layout, endless)}" + (", packed" if pattern else "")
+    return sheet(title, _fragment_notes(layout, per_register, merged, endless, pattern), panels)
+
+
+def _warp_rows(layout: Layout) -> int:
+    """Rows that belong to one warp, where each warp has rows of its own; else 0."""
+    warp = layout.map.bits["lane"][WARP_BITS:]
+    row, _ = layout.plane
+    top = layout.map.outputs.get(row, 0) - len(warp)
+    return 1 << top if warp and warp == tuple((row, top + bit) for bit in range(len(warp))) else 0
+
+
+def _element_names(name: str, count: int, per_register: int, merged: bool) -> list[str]:
+    if merged:
+        return [f"r{item // per_register}: {name}{item}{TO}{name}{item + per_register - 1}" for item in range(count)]
+    return [f"r{item // per_register} {name}{item}" if per_register > 1 else f"{name}{item}" for item in range(count)]
+
+
+def _wide(names: Sequence[str]) -> int:
+    return 5 * max(map(len, names)) + 10
+
+
+def _windows(cols: range, width: int, pattern: Granularity) -> list[tuple[int, int, str]]:
+    """The columns of the full matrix that each register's elements come from."""
+    ratio = pattern.chunk // pattern.kept
+    columns = width if cols.step == 1 else 1
+    return [(index, columns, f"{cols[index] * ratio}{TO}{(cols[index] + width) * ratio - 1}") for index in range(0, len(cols), columns)]
+
+
+def _names(layout: Layout) -> str:
+    """The operands as one says them: ``C and D``."""
+    return " and ".join(name.upper() if len(name) == 1 else name for name in layout.operands)
+
+
+def _letter(layout: Layout) -> str:
+    """What stands before the number of an element: the operand's name; i, as in the formulas, where that would read like a register."""
+    return "i" if layout.operands[0] == "r" else layout.operands[0]
+
+
+def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bool, pattern: Granularity | None) -> list[str]:
+    name = _letter(layout)
+    elements = 1 << layout.map.inputs["i"]
+    register = f"r{1 if elements > per_register else 0}"
+    last = elements - 1 if elements <= per_register else 2 * per_register - 1
+    if merged:
+        notes = [f"A cell is a register of {per_register} elements: {register} is register {register[1:]}, {name}{last} is element {last}."]
+    elif per_register > 1:
+        notes = [f"T1 {register} {name}{last}: thread 1, register {register[1:]}, element {last}."]
+        notes[0] += " Thick lines separate registers." if block(layout, per_register) != (1, 1) else ""
+    else:
+        notes = [f"T1 {name}{last}: thread 1, element {last}, which fills register {last}."]
+    if endless:
+        columns, step = period(layout)
+        notes.append(f"This goes on for all of N: {columns} columns further on the same thread has the element numbered {step} higher.")
+    if layout.axes.get(COPY, 1) > 1:
+        notes.append(f"Every element is held in {layout.axes[COPY]} copies, of which this is the first.")
+    if pattern is not None:
+        notes.append("Columns are those of the packed matrix; the brackets show which columns of the full matrix a register covers.")
+    return notes

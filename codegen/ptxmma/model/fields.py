@@ -1,0 +1,41 @@
+"""What the fields of entries may hold: named types, most of them strings with a pattern.
+
+The JSON Schemas of the spec and of the database come from these annotations.  msgspec itself does not match the patterns: the
+generator holds the YAML against the schemas, so that the library reads the database without matching thousands of strings again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+
+def like(pattern: str, expected: str, longest: int = 0) -> Meta:
+    """A string that matches ``pattern``, of at most ``longest`` characters (0: of any length).
+
+    ``expected`` says in words what matches: error messages and editors show it.  What a field means is its own description.
+    """
+    return Meta(extra_json_schema={"pattern": pattern, "patternErrorMessage": expected} | ({"maxLength": longest} if longest else {}))
+
+
+Name = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9_.-]*$", "letters, digits, '_', '.' and '-', a letter first", 60)]
+Identifier = Annotated[str, like(r"^[a-z][a-z0-9_]*$", "lower-case letters, digits and '_', a letter first", 60)]
+Token = Annotated[str, like(r"^[A-Za-z0-9_]+(::[A-Za-z0-9_]+)*$", "a PTX modifier without its dot, e.g. f16 or sp::ordered_metadata", 60)]
+VersionText = Annotated[str, like(r"^[0-9]+\.[0-9]+$", 'a version in quotes, e.g. "8.0"')]
+TargetName = Annotated[str, like(r"^sm_[0-9]+[af]?$", "a target, e.g. sm_90a")]
+Source = Annotated[str, like(r"^[0-9A-Za-z][^\n\"\\]*$", 'a section ("9.7.14.6.3"), or who observed the fact ("ptxas 13.5", "H200")', 120)]
+#: No line break, backslash or comment mark: it ends up in comments of C, Python and SQL.
+Text = Annotated[str, like(r"^[^\n\\*/]([^\n\\*]|\*[^/\n\\])*$", "plain text on one line", 600)]
+Formula = Annotated[
+    str,
+    like(r"^[A-Za-z0-9_ +*/%&|^<>=!()-]+$", "a formula: integers, names, + - * // % & | ^ << >>, comparisons, and/or/not", 200),
+]
+#: Helper definitions of formulas by name; each may use those before it.
+Let = dict[Annotated[str, like(r"^[a-z][a-z_0-9]*$", "lower-case letters, digits and '_'")], Formula]
+Binary = Annotated[str, like(r"^0b[01]+$", "a binary number, e.g. 0b0100")]
+
+Natural = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+#: A list with an entry at least: ``Annotated[tuple[Name, ...], SOME]``.
+SOME = Meta(min_length=1)

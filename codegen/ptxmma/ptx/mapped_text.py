@@ -1,0 +1,108 @@
+"""Text whose characters know their places in a source, through escapes and concatenation."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ptxmma.ptx.tokens import excerpt
+
+
+class Source:
+    """A source with its lines."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def position(self, place: int) -> tuple[int, int]:
+        """Line and column of a character, both from 1."""
+        line = bisect.bisect_right(self._lines, place)
+        return line, place - self._lines[line - 1] + 1
+
+    def place(self, line: int, column: int) -> int:
+        """The character at a line, from 1, and a column, from 0."""
+        return self._lines[line - 1] + column if line <= len(self._lines) else len(self.text)
+
+    def line(self, place: int) -> tuple[str, int]:
+        """The line of a character, as a finding shows it."""
+        line, column = self.position(place)
+        start = self._lines[line - 1]
+        stop = self._lines[line] - 1 if line < len(self._lines) else len(self.text)
+        return excerpt(self.text[start:stop].rstrip("\r"), column - 1)
+
+
+class Text(NamedTuple):
+    """Characters, and the place of each in the source; None where the two are the same."""
+
+    chars: str
+    places: array[int] | None
+
+    def place(self, index: int) -> int:
+        """The place of a character in the source."""
+        return index if self.places is None else self.places[index]
+
+
+class TextBuilder:
+    """Puts a text together."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._chars: list[str] = []
+        self._places = array("q")
+
+    def keep(self, start: int, stop: int) -> None:
+        """Add characters unchanged."""
+        self._chars.append(self._text.chars[start:stop])
+        self._places.extend(range(start, stop) if self._text.places is None else self._text.places[start:stop])
+
+    def put(self, chars: str, index: int) -> None:
+        """Add characters that replace something at a place."""
+        self._chars.append(chars)
+        self._places.extend([self._text.place(index)] * len(chars))
+
+    def made(self) -> Text:
+        """The text as built so far."""
+        return Text("".join(self._chars), self._places)
+
+
+class Escapes(NamedTuple):
+    """How a language writes characters in its literals."""
+
+    pattern: re.Pattern[str]
+    unknown: str  # what replaces a backslash that begins no escape
+
+
+C_ESCAPES = Escapes(re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL), "")
+PYTHON_ESCAPES = Escapes(re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL), "\\")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def unescaped(maker: TextBuilder, chars: str, start: int, stop: int, escapes: Escapes) -> None:
+    """The inside of a literal."""
+    for match in escapes.pattern.finditer(chars, start, stop):
+        maker.keep(start, match.start())
+        start = match.end()
+        what = match[1]
+        if what[0] in "xuU" and len(what) > 1:
+            maker.put(_character(int(what[1:], 16)), match.start())
+        elif what[0] in "01234567":
+            maker.put(_character(int(what, 8)), match.start())
+        elif not what.endswith("\n"):
+            maker.put(_ESCAPED.get(what, what if what in "\"'?\\" else escapes.unknown + what), match.start())
+    maker.keep(start, stop)
+
+
+def _character(number: int) -> str:
+    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else "\N{REPLACEMENT CHARACTER}"
+
+
+def places_of_bytes(text: Text) -> Sequence[int]:
+    """The place of each byte of a text in UTF-8."""
+    places = range(len(text.chars)) if text.places is None else text.places
+    if text.chars.isascii():
+        return places
+    return array("q", (place for char, place in zip(text.chars, places, strict=True) for _ in char.encode("utf-8", "replace")))

@@ -1,0 +1,168 @@
+"""The registers that a function declares, and where each is visible."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from ptxmma.ptx import special_registers
+from ptxmma.ptx.tokens import braces
+
+_REG = re.compile(rb"\.reg\b\s*((?:\.align\s+\d+\s*)?(?:\.\w+\s*)+)([^;(){}.]*)")
+_NAME = re.compile(rb"([\w$%]+)\s*(?:<\s*(\w+)\s*>)?")
+_SELECTED = re.compile(rb"([\w$%]+)\.([xyzwrgba])\Z")
+_VECTOR = re.compile(r"v([248])\.(\w+)")
+#: Names that are remembered at a time.
+_MOST_KNOWN = 1 << 16
+#: Digits at the end of a name that can be a number of ``%r<100>``.
+_MOST_DIGITS = 9
+
+
+class _Scope:
+    """What one block declares."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.names: dict[bytes, str] = {}
+        self.numbered: dict[bytes, tuple[int, str]] = {}  # prefix -> (how many, type)
+
+    def find(self, name: bytes) -> str | None:
+        declared = self.names.get(name)
+        if declared is None and self.numbered:
+            stem = name.rstrip(b"0123456789")
+            for cut in range(max(len(stem), len(name) - _MOST_DIGITS), len(name)):
+                count, kind = self.numbered.get(name[:cut], (0, ""))
+                if int(name[cut:]) < count:
+                    return kind
+        return declared
+
+
+class _Known(dict[bytes, str]):
+    """Names that were looked up in the open scopes, the innermost last; a new one is looked up when it is asked for."""
+
+    def __init__(self, scopes: list[_Scope]) -> None:
+        super().__init__()
+        self._scopes = scopes
+
+    def __missing__(self, name: bytes) -> str:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        kind = self[name] = self._find(name)
+        return kind
+
+    def _find(self, name: bytes) -> str:
+        for scope in reversed(self._scopes):
+            kind = scope.find(name)
+            if kind is not None:
+                return kind
+        selected = _SELECTED.match(name)
+        vector = _VECTOR.fullmatch(self[selected[1]]) if selected else None
+        return vector[2] if vector else ""  # assemblers do not mind an element that the vector does not have
+
+
+class Scopes:
+    """The visible registers of a function, as one walks through it from front to back.
+
+    :meth:`at` goes to a place.  ``known[name]`` is then the type of a register without its dot (``"b32"``, ``"v4.f32"`` for a vector), and
+    ``""`` for a name that is not declared there.
+
+    Args:
+        text: of the function.
+        outer: what is declared at this depth of blocks is visible up to the end.
+        given: registers that are declared before it.
+        variables: those of the module, with their types.
+    """
+
+    def __init__(
+        self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None, variables: dict[bytes, str] | None = None
+    ) -> None:
+        self._text = text
+        self._global = variables
+        self._outer = outer
+        self._place = 0
+        self._depth = 0
+        self._scopes = [_Scope(0)]
+        self._scopes[0].names.update(given or {})
+        self._declarations = _declarations(text)
+        self._next = next(self._declarations, None)
+        self.known = _Known(self._scopes)
+
+    def at(self, offset: int) -> Scopes:
+        """Go on to a place; offsets must not descend."""
+        while self._next is not None and self._next.start() < offset:
+            self._walk(self._next.start())
+            self._declare(self._next)
+            self._next = next(self._declarations, None)
+        if self._scopes[-1].depth > self._outer:
+            self._walk(offset)
+        return self
+
+    def unregistered(self, name: bytes) -> str:
+        """The type that a list gives a special register or a variable of the module or function, ``""`` for another name.
+
+        Blocks in which variables are declared are not minded.
+        """
+        return special_registers.special(name) or self._variables[name]
+
+    @functools.cached_property
+    def _variables(self) -> _Known:
+        module, function = _Scope(0), _Scope(0)
+        module.names = self._global or {}
+        function.names.update(special_registers.variables(self._text))
+        return _Known([module, function])
+
+    def _walk(self, offset: int) -> None:
+        """Open and close the blocks up to a place."""
+        closes, opens = braces(self._text[self._place : offset])
+        self._place = offset
+        self._depth = max(0, self._depth - closes)
+        while self._scopes[-1].depth > self._depth:
+            self._forget(self._scopes.pop())
+        self._depth += opens
+
+    def _declare(self, match: re.Match[bytes]) -> None:
+        if self._scopes[-1].depth < self._depth:
+            self._scopes.append(_Scope(self._depth))
+        scope = self._scopes[-1]
+        fresh = _declared(match[1], match[2])
+        self._forget(fresh)
+        scope.names.update(fresh.names)
+        scope.numbered.update(fresh.numbered)
+
+    def _forget(self, scope: _Scope) -> None:
+        """What a scope changes has to be looked up again."""
+        if scope.numbered:
+            self.known.clear()
+        else:
+            for name in scope.names:
+                self.known.pop(name, None)
+
+
+def _declarations(text: bytes) -> Iterator[re.Match[bytes]]:
+    at = text.find(b".reg")
+    while at >= 0:
+        match = _REG.match(text, at)
+        if match:
+            yield match
+        at = text.find(b".reg", match.end() if match else at + 1)
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _declared(kinds: bytes, names: bytes) -> _Scope:
+    """What a declaration says; compilers repeat those of assembly in blocks of its own."""
+    kind = b".".join(part for part in kinds.replace(b".", b" ").split() if part != b"align" and not part.isdigit())
+    fresh = _Scope(0)
+    for name, count in _NAME.findall(names):
+        if count:
+            fresh.numbered[name] = (_number(count), kind.decode(errors="replace"))
+        else:
+            fresh.names[name] = kind.decode(errors="replace")
+    return fresh
+
+
+def _number(text: bytes) -> int:
+    try:
+        return int(text[:18], 0)
+    except ValueError:
+        return int(text[:18], 8) if text[:18].isdigit() and not set(text[:18]) & set(b"89") else 0

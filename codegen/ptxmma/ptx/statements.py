@@ -1,0 +1,277 @@
+"""Reads PTX: finds the matrix instructions of a module, and the types of the registers that they name.
+
+A module is read once, from front to back, in pieces.  Comments and strings are blanked out first, byte for byte, so that every place
+stays where it was.  What is held in memory is one :class:`Function` at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ptxmma.model import Spec
+from ptxmma.ptx import special_registers, tokens
+from ptxmma.ptx.scopes import Scopes
+
+#: Where something new begins: a function, or another module in the same file.
+_BEGIN = re.compile(rb"\.(?:entry|func|version)\b")
+_NAME = re.compile(rb"\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%]+)")
+_VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
+_TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
+_ARCHITECTURE = re.compile(rb"sm_\w+")
+#: What may precede an instruction: a predicate.  Several of them are an error.
+_PREDICATE = re.compile(rb"(?:@\s*!?\s*[\w$%]+\s*)+\Z")
+#: The directive that ends without a semicolon.
+_LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
+_OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
+_OPERAND = re.compile(rb"\{[^{}]*\}|[^\s,{}][^,{}]*")
+_LISTED = re.compile(rb"\s*(?:\{[^{}]*\}|[^\s,{}][^,{}]*)\s*,")
+_BLANKS = b" \t\n\r\f\v"
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
+#: Bytes before an instruction that are looked at for its predicate.
+_BEFORE = 200
+#: Bytes outside functions that are held at a time.
+_MOST_OUTSIDE = 1 << 20
+#: Bytes of the longest instruction that is read: the largest of all has some two thousand.
+_LONGEST = 1 << 16
+
+
+class Token(NamedTuple):
+    """A piece of text and its place.
+
+    Attributes:
+        text: as it is written, without the blanks around it.
+        offset: byte offset in :attr:`Function.text`.
+    """
+
+    text: bytes
+    offset: int
+
+
+class Statement(NamedTuple):
+    """One matrix instruction.
+
+    Attributes:
+        opcode: with its modifiers, ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; blanks before a dot are kept.
+        start: byte offset of the opcode in :attr:`Function.text`.
+        operands: the texts between the commas outside braces, without blanks around them; a list keeps its braces.
+        predicate: what precedes it, ``@!%p1``, or several of these; None without one.
+        broken: byte offset where the operands stop being a list that can be read; None in a sound one.
+        end: byte offset of its semicolon; of an unterminated one, where reading stopped.
+    """
+
+    opcode: bytes
+    start: int
+    operands: tuple[bytes, ...]
+    predicate: Token | None
+    broken: int | None
+    end: int
+
+
+class Module:
+    """What a module says of itself so far.
+
+    Attributes:
+        version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
+        target: the architecture in its ``.target``, ``"sm_90a"``; ``""`` before one is seen.
+        variables: those that it declares outside functions, with their types; arrays are none.
+    """
+
+    def __init__(self) -> None:
+        self.version = ""
+        self.target = ""
+        self.variables: dict[bytes, str] = {}
+
+    def read(self, text: bytes) -> None:
+        """Read the directives outside functions."""
+        for match in _VERSION.finditer(text):
+            self.version = match[1].decode()
+        for match in _TARGET.finditer(text):
+            if architecture := _ARCHITECTURE.search(match[1]):
+                self.target = architecture[0].decode()
+        self.variables.update(special_registers.variables(text))
+
+
+class Opcodes:
+    """How the instructions of a spec begin.
+
+    A family whose name is a single word owns every instruction that begins with this word, also one that does not exist; of the others
+    (``fence.proxy``) only the opcodes that the spec has are meant.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        families = {entry.family for entry in spec.instructions}
+        first = {entry.syntax.split(".")[0] for entry in spec.instructions}
+        whole = first & families
+        opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
+        exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
+        self._stems = [(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
+        #: What has to be looked for: "mma" is found in "wgmma", too.
+        self._cores = [core for core, _ in self._stems if not any(other in core for other, _ in self._stems if other != core)]
+
+    def places(self, text: bytes) -> list[int]:
+        """Where in a text without comments words stand that begin an instruction, ascending."""
+        places = []
+        for core in self._cores:
+            at = text.find(core)
+            while at >= 0:
+                for stem, exact in self._stems:
+                    start = at - stem.find(core)
+                    end = start + len(stem)
+                    word = start >= 0 and text.startswith(stem, start) and (not start or text[start - 1] not in _WORD)
+                    if word and _follows(text, end, exact):
+                        places.append(start)
+                at = text.find(core, at + len(core))
+        return sorted(places) if len(self._cores) > 1 else places
+
+
+def _follows(text: bytes, end: int, exact: bool) -> bool:
+    """Whether a word that ends there begins an instruction: modifiers follow, or operands, or nothing."""
+    following = text[end : end + 1]
+    if following.isspace():
+        return exact or text[end : end + _BEFORE].lstrip()[:1] in b".;{%"
+    return following in (b".", b";") or (not exact and (following == b"%" or text[end : end + 2] == b"::"))
+
+
+class Function:
+    """A function, or the text outside functions.
+
+    Attributes:
+        module: what the module has said up to here.
+        name: ``"kernel"``; ``""`` for the text outside functions.
+        text: bytes from the ``.entry`` or ``.func`` on, up to what follows its closing brace; comments and strings are blanks,
+            newlines are kept.
+        line: of the text's first byte, from 1.
+    """
+
+    def __init__(self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes) -> None:
+        self.module = module
+        self.text = pieces[0].clean if len(pieces) == 1 else b"".join(piece.clean for piece in pieces)
+        # Most functions have no comments: one text is enough.
+        self._raw = [self.text] if all(piece.clean is piece.raw for piece in pieces) else [piece.raw for piece in pieces]
+        name = _NAME.match(self.text)
+        self.name = name[1].decode(errors="replace") if name else ""
+        self.line, self._column = pieces[0].line, pieces[0].column
+        self._opcodes = opcodes
+        self._counted = (0, self.line)
+        self.registers = Scopes(self.text, outer=1 if self.name else 0, variables=module.variables)
+
+    def statements(self) -> Iterator[Statement]:
+        """Its matrix instructions, in order."""
+        end = 0
+        for start in self._opcodes.places(self.text):
+            if start >= end:
+                statement = self._statement(start)
+                if statement is not None:
+                    end = statement.end
+                    yield statement
+
+    def _statement(self, start: int) -> Statement | None:
+        text = self.text
+        before = text[max(0, start - _BEFORE) : start]
+        before_it = before.rstrip()
+        predicate = None
+        if before_it and before_it[-1] not in b";{}:":
+            match = _PREDICATE.search(before_it)
+            if match:
+                predicate = Token(match[0], start - len(before) + match.start())
+            elif (b"\n" not in before[len(before_it) :] and not _LOCATION.search(before_it)) or before_it[-1] in b",(=":
+                return None  # an operand that is named like an instruction
+        opcode = _OPCODE.match(text, start)
+        assert opcode  # places() saw a word
+        end = text.find(b";", opcode.end(), opcode.end() + _LONGEST)
+        if end < 0:
+            end = min(len(text), opcode.end() + _LONGEST)
+            return Statement(opcode[0], start, (), predicate, _broken(text, opcode.end(), end), end)
+        body = text[opcode.end() : end]
+        operands = _OPERAND.findall(body)
+        # What lies between the operands must be single commas.
+        sound = body.translate(None, _BLANKS) == b",".join(operands).translate(None, _BLANKS)
+        broken = None if sound else _broken(text, opcode.end(), end)
+        return Statement(opcode[0], start, tuple(map(bytes.strip, operands)), predicate, broken, end)
+
+    def operand(self, statement: Statement, number: int) -> Token:
+        """An operand of a statement with its place."""
+        matches = _OPERAND.finditer(self.text, statement.start + len(statement.opcode), statement.end)
+        return Token(statement.operands[number], next(itertools.islice(matches, number, None)).start())
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """``(line, column)`` of a byte of the text, both from 1, columns in characters.  Quick where offsets ascend."""
+        seen, line = self._counted
+        if offset < seen:
+            seen, line = 0, self.line
+        line += self.text.count(b"\n", seen, offset)
+        self._counted = (offset, line)
+        start = self.text.rfind(b"\n", 0, offset) + 1
+        return line, tokens.characters(self._cut(start, offset)) + (1 if start else self._column)
+
+    def source(self, offset: int) -> tuple[str, int]:
+        """The line round a byte of the text as a finding has it, and the byte's place in it."""
+        reach = 4 * tokens.MOST_AROUND
+        start = max(self.text.rfind(b"\n", max(0, offset - reach), offset) + 1, offset - reach, 0)
+        stop = self.text.find(b"\n", offset, offset + reach)
+        raw = self._cut(start, stop if stop >= 0 else min(len(self.text), offset + reach))
+        head = raw[: offset - start].decode(errors="replace")
+        return tokens.excerpt(head + raw[offset - start :].decode(errors="replace").rstrip("\r"), len(head))
+
+    def _cut(self, start: int, stop: int) -> bytes:
+        """The bytes as they were read."""
+        parts = []
+        for piece in self._raw:
+            if start < len(piece) and stop > 0:
+                parts.append(piece[max(0, start) : stop])
+            start, stop = start - len(piece), stop - len(piece)
+        return b"".join(parts)
+
+
+def _broken(text: bytes, start: int, end: int) -> int:
+    """Where between two offsets the operands stop being a list."""
+    while match := _LISTED.match(text, start, end):
+        start = match.end()
+    return start + len(text[start:end]) - len(text[start:end].lstrip())
+
+
+def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
+    """The functions of a module and the text outside them, in order; together they have every byte."""
+    module = Module()
+    pieces: list[tokens.Piece] = []
+    depth = 0
+    inside = False  # whether what is held begins with a function
+    size = 0
+
+    def complete() -> Iterator[Function]:
+        nonlocal size
+        if pieces:
+            function = Function(module, pieces, opcodes)
+            pieces.clear()
+            size = 0
+            if not function.name:
+                module.read(function.text)
+            yield function
+            del function  # before the next one is read
+
+    line = column = 1
+    for raw, clean in tokens.cleaned(chunks):
+        starts = (match.start() for match in _BEGIN.finditer(clean))
+        bounds = [0, *(start for start in starts if not start or clean[start - 1] not in _WORD), len(clean)]
+        for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
+            if number:
+                yield from complete()
+                depth, inside = 0, not clean.startswith(b".version", start)
+            if start < stop:
+                part = raw[start:stop]
+                piece = tokens.Piece(part, part if clean is raw else clean[start:stop], line, column)
+                line, column = tokens.after(piece.raw, line, column)
+                pieces.append(piece)
+                size += len(piece.clean)
+                if stop < len(clean):
+                    continue  # it ends where the next one begins
+                closes, opens = tokens.braces(piece.clean)
+                opened = depth > 0 or opens > 0 or closes > 0
+                depth = max(0, depth - closes) + opens
+                if (opened and not depth) if inside else size >= _MOST_OUTSIDE:
+                    yield from complete()
+                    inside = False
+    yield from complete()

@@ -1,0 +1,50 @@
+"""What the database says of a whole line: spelling, operands, immediates."""
+
+from __future__ import annotations
+
+import functools
+
+from ptxmma.catalog.instructions import Catalog, OperandForm
+from ptxmma.catalog.operands import Operand
+from ptxmma.model import Version
+from ptxmma.ptx import lines as ptx
+
+
+class Legality:
+    """Asks the library about lines."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._find = functools.lru_cache(maxsize=1 << 16)(catalog.meaning)
+
+    def accepted_by(self, line: str) -> dict[str, Version]:
+        """Every target that accepts a line, with the first version that does; empty for an illegal one."""
+        spelling, operands = ptx.split(line)
+        instruction = self._find(spelling)
+        if instruction is None or not any(_fits(form, operands) for form in ptx.operand_lists(instruction)):
+            return {}
+        return instruction.accepted_by()
+
+
+def _fits(form: OperandForm, texts: list[str]) -> bool:
+    names = ptx.items(form.syntax)
+    return len(names) == len(texts) and all(_takes(form, name, text) for name, text in zip(names, texts, strict=True))
+
+
+def _takes(form: OperandForm, name: str, text: str) -> bool:
+    if ptx.named(name) != [name]:  # operands in braces or brackets
+        names, inside = ptx.named(name), ptx.items(text[1:-1])
+        return text.startswith(name[0]) and len(inside) == len(names) and all(map(_takes_one, map(form.operand, names), inside))
+    parts = ptx.items(text[1:-1]) if text.startswith("{") else None
+    operand = form.operand(name)
+    if not operand.listed:
+        return parts is None and _takes_one(operand, text)
+    if parts is None or len(parts) != operand.registers:
+        return False
+    banks = {ptx.bank_of(part) for part in parts}
+    return len(banks) == 1 and banks.pop() in operand.register_types
+
+
+def _takes_one(operand: Operand, text: str) -> bool:
+    if bank := ptx.bank_of(text):
+        return operand.takes_register and bank in operand.register_types
+    return operand.immediates is not None and text.lstrip("-").isdecimal() and int(text) in operand.immediates

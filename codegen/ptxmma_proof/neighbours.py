@@ -1,0 +1,440 @@
+"""The negative space: what lies next to a legal instruction, one change away, and what the assemblers say of it.
+
+One thing changes at a time:
+
+* a modifier becomes another value that the spec knows for its place, or one from elsewhere; it is dropped, or written twice;
+* two modifiers that stand side by side change places;
+* modifiers that have one value together (A and B, or C and D, of one type) change together;
+* a modifier that belongs elsewhere joins, or two that stand side by side elsewhere;
+* an operand is dropped or written twice, or one more follows;
+* a list has one register less or one more; its registers have another type;
+* an immediate leaves its range; a register stands for an immediate, or an immediate for a register.
+
+A changed spelling is asked with the operands that it had, with those that instructions of its new shape have, and with as many
+registers as its new shape and types would fill.  Of a range of N the ends stand for all.  Some neighbours are legal: the library is
+asked about each of them, the same as the assembler.  Predicates do not stand for other registers here: ptxas takes some of them, and
+stumbles over them ("Internal compiler error") when it makes code.
+
+Each neighbour knows its change in words.  Where an entry of the errata has a neighbour on which assemblers and database differ, it
+explains every neighbour of the family with the same change that has the same answer on the same target.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.operands import Operand, register, vector
+from ptxmma.catalog.operands.role import register_type
+from ptxmma.catalog.variants import Variant, syntax_parts
+from ptxmma.model import Sighting, Spec, Version
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import errata, matrix, questions
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.line_legality import Legality
+from ptxmma_proof.questions import Lines, Progress, Refusals, quiet
+
+#: The qualifier that spells m, n and k.
+SHAPE = "shape"
+_NUMBER = re.compile(r"\d+")
+#: A modifier that no instruction has.
+_INVENTED = "unheard_of"
+#: Of all values that are foreign to a place, every so many are tried.
+_EVERY = 5
+#: Kinds of change, by the words that all of a kind have.
+_KINDS = ("without", "twice", "at the end", "change places", "joins", "registers for", "immediate for", "for ")
+#: Lines for one process of an assembler.
+_BATCH = 5000
+
+
+class Disagreement(NamedTuple):
+    """A line of which the newest assembler that knows a target says something else than the database."""
+
+    line: str
+    cuda: str
+    version: str
+    targets: tuple[str, ...]
+    answer: str  # "accepted", or why it is refused
+    erratum: str  # the entry of the spec that explains it; "" for none
+
+    def __str__(self) -> str:
+        accepted = self.answer == errata.ACCEPTED
+        assembler, database = ("accepts", "refuses") if accepted else (f"refuses ({self.answer})", "accepts")
+        return f"CUDA {self.cuda} {assembler} in {self.version} on {', '.join(self.targets)}, the database {database}: {self.line}"
+
+
+class Vocabulary:
+    """The values that a spec knows."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        spec = catalog.database.spec
+        self.banks = [entry.name for entry in spec.types.registers if entry.bits > 1]
+        self.elements = [entry.name for entry in spec.types.elements]
+        self.values: dict[str, list[str]] = {}
+        #: Values that stand side by side, by the qualifiers that have them.
+        self.pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+        for found in filter(_stands_for_others, catalog.all()):
+            present = [(name, token) for name, token in tokens(found) if token]
+            for name, token in present:
+                if name and token not in self.values.setdefault(name, []):
+                    self.values[name].append(token)
+            for (first, one), (second, other) in itertools.pairwise(present):
+                if first and second:
+                    self.pairs.setdefault((first, second), {})[one, other] = None
+        #: A few that stand for all that belongs elsewhere.
+        foreign = [*dict.fromkeys(values[0] for values in self.values.values()), *self.banks]
+        self.strangers = [*foreign[::_EVERY], _INVENTED]
+        #: Whatever may follow a spelling by mistake.
+        self.joining = sorted({value for name, values in self.values.items() if name != SHAPE for value in values} | {_INVENTED})
+
+    def others(self, name: str, token: str) -> list[str]:
+        """What may stand in the place of a token: ``name`` is its qualifier, or ``""`` for a token that all variants have."""
+        names = [name] if name else [other for other, values in self.values.items() if token in values]
+        known = [value for other in names for value in self.values.get(other, ())]
+        if any(value in self.elements for value in known):
+            known += self.elements
+        return [value for value in dict.fromkeys([*known, *self.strangers]) if value != token]
+
+
+def tokens(instruction: Instruction) -> list[tuple[str, str]]:
+    """The parts of a canonical spelling, each with the name of its qualifier; an absent one is ``""``."""
+    facts = instruction.variant.facts
+    parts = []
+    for literal, name in syntax_parts(instruction.variant.instruction.syntax):
+        parts += [("", token) for token in literal.split(".") if token]
+        if name:
+            parts.append((name, str(facts.get(name, ""))))
+    return parts
+
+
+#: Neighbours, each with its change in words.
+Neighbours = dict[str, str]
+
+
+def neighbours(catalog: Catalog, families: Sequence[str] = ()) -> dict[str, Neighbours]:
+    """Every neighbour of every instruction, by family, each line once, sorted."""
+    vocabulary = Vocabulary(catalog)
+    found: dict[str, Neighbours] = {}
+    legal = {line for instruction in catalog.all() for line in ptx.lines(instruction)}
+    for entry in catalog.database.spec.instructions:
+        if families and entry.family not in families:
+            continue
+        variants = catalog.of(entry.name)
+        lists = OperandLists(variants)
+        lines = found.setdefault(entry.family, {})
+        for instruction in filter(_stands_for_others, variants):
+            for line, change in other_spellings(instruction, vocabulary, lists):
+                lines.setdefault(line, change)
+            for form in ptx.operand_lists(instruction):
+                for line, change in other_operands(instruction, form, vocabulary):
+                    lines.setdefault(line, change)
+    return {family: {line: lines[line] for line in sorted(lines) if line not in legal} for family, lines in found.items()}
+
+
+class Neighbourhood:
+    """The neighbours of single instructions."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._vocabulary = Vocabulary(catalog)
+        self._lists = {entry.name: OperandLists(catalog.of(entry.name)) for entry in catalog.database.spec.instructions}
+        self._known: dict[str, Neighbours] = {}
+
+    def of(self, spelling: str) -> Neighbours:
+        """The neighbours of an instruction, each with its change; none of a spelling that is no instruction."""
+        if spelling not in self._known:
+            found: Neighbours = {}
+            instruction = self._catalog.meaning(spelling)
+            if instruction is not None:
+                lists = self._lists[instruction.variant.instruction.name]
+                for line, change in other_spellings(instruction, self._vocabulary, lists):
+                    found.setdefault(line, change)
+                for form in ptx.operand_lists(instruction):
+                    for line, change in other_operands(instruction, form, self._vocabulary):
+                        found.setdefault(line, change)
+            self._known[spelling] = found
+        return self._known[spelling]
+
+    def sample(self, spelling: str, most: int) -> Neighbours:
+        """At most ``most`` of the neighbours of each kind of change, chosen by the spelling, each with its kind."""
+        kinds: dict[str, list[str]] = {}
+        for line, change in self.of(spelling).items():
+            kinds.setdefault(_kind(change), []).append(line)
+        chance = random.Random(spelling)
+        return {line: kind for kind, lines in kinds.items() for line in chance.sample(lines, min(most, len(lines)))}
+
+
+def _kind(change: str) -> str:
+    """A change without the names and values in it: ``"… for …"``."""
+    return next((kind for kind in _KINDS if kind in change), "another part")
+
+
+def _stands_for_others(instruction: Instruction) -> bool:
+    """Whether each of its extents that ranges is at an end of a range."""
+    variant = instruction.variant
+    return all(any(variant.extents[name] in (span.first, span.last) for span in variant.form.ranges[name]) for name in variant.ranging)
+
+
+# --- spellings --------------------------------------------------------------------------------------------------------------
+
+Operands = tuple[str, ...]
+
+
+def _operands_of(instruction: Instruction) -> list[Operands]:
+    return [tuple(ptx.split(line)[1]) for line in ptx.lines(instruction)]
+
+
+class OperandLists:
+    """The operands that a changed spelling is asked with; ``variants``: the instructions of the same name."""
+
+    def __init__(self, variants: Iterable[Instruction]) -> None:
+        self._by_shape: dict[str, set[Operands]] = {}
+        for instruction in variants:
+            self._by_shape.setdefault(str(instruction.variant.facts.get(SHAPE, "")), set()).update(_operands_of(instruction))
+        #: What an operand's registers would be under another shape and other types: many instructions become the same one.
+        self._fillings: dict[tuple[object, ...], Callable[[str], str]] = {}
+
+    def of(self, instruction: Instruction, changed: Mapping[str, str], own: Iterable[Operands]) -> set[Operands]:
+        """The instruction's own, those that instructions of its new shape have, and as many registers as would be filled."""
+        return {*own, *(self._by_shape.get(changed[SHAPE], ()) if SHAPE in changed else ()), *self._filled(instruction, changed)}
+
+    def _filled(self, instruction: Instruction, changed: Mapping[str, str]) -> Iterator[Operands]:
+        """The operands of an instruction that had other shapes or types, as many registers as these would fill."""
+        variant = instruction.variant
+        other = Variant(
+            variant.instruction, variant.form, {name: changed.get(name, value) for name, value in variant.qualifiers.items()}, {}
+        )
+        if not changed or other.extents.keys() != variant.extents.keys():
+            return
+        key = id(variant.form), *other.qualifiers.values()
+        filling = self._fillings.get(key)
+        if filling is None:
+            filling = self._fillings[key] = functools.cache(functools.partial(_filling, instruction.database.spec, other))
+        for form in instruction.forms:
+            texts = [
+                filling(names) if ptx.named(names) == [names] and form.operand(names).listed else ptx.item(form, names)
+                for names in ptx.items(form.syntax)
+            ]
+            if all(texts):
+                yield tuple(texts)
+
+
+def other_spellings(instruction: Instruction, vocabulary: Vocabulary, lists: OperandLists) -> Iterator[tuple[str, str]]:
+    """The lines of an instruction whose spelling has one change, each with the change in words."""
+    own = _operands_of(instruction)
+    for changed, texts, change in _spelled(instruction, vocabulary):
+        spelling = ".".join(token for token in texts if token)
+        yield from ((ptx.line(spelling, operands), change) for operands in lists.of(instruction, changed, own))
+
+
+def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple[dict[str, str], list[str], str]]:
+    """Every changed spelling: the qualifiers that changed, the tokens, and the change in words."""
+    parts = tokens(instruction)
+    texts = [token for _, token in parts]
+    for place, (name, token) in enumerate(parts):
+        before, after = texts[:place], texts[place + 1 :]
+        if place and token:  # without its first token it is another instruction
+            yield {}, [*before, *after], f"without .{token}"
+            yield {}, [*before, token, *texts[place:]], f".{token} twice"
+        for other in (
+            vocabulary.others(name, token) + (_sizes_near(token) if name in instruction.variant.instruction.extents else [])
+            if place
+            else ()
+        ):
+            yield {name: other}, [*before, other, *after], f".{other} for {name or f'.{token}'}"
+    written = [place for place, token in enumerate(texts) if place and token]
+    for first_place, second_place in itertools.pairwise(written):
+        one, other = texts[first_place], texts[second_place]
+        if one != other:
+            swapped = {first_place: other, second_place: one}
+            yield {}, [swapped.get(place, token) for place, token in enumerate(texts)], f".{one} and .{other} change places"
+    for place, ((first, one), (second, other)) in enumerate(itertools.pairwise(parts)):
+        for pair in vocabulary.pairs.get((first, second), ()) if not one and not other else ():
+            yield dict(zip((first, second), pair, strict=True)), [*texts[:place], *pair, *texts[place + 2 :]], f".{'.'.join(pair)} joins"
+    for together in _together(parts):
+        names = [parts[place][0] for place in together]
+        for other in vocabulary.others(*parts[together[0]]):
+            changed = [other if place in together else token for place, token in enumerate(texts)]
+            yield dict.fromkeys(names, other), changed, f".{other} for {' and '.join(names)}"
+    for token in vocabulary.joining:
+        yield {}, [*texts, token], f".{token} at the end"
+
+
+def _together(parts: Sequence[tuple[str, str]]) -> list[list[int]]:
+    """The places of qualifiers that have one value: those of A and B, of C and D, …."""
+    found: dict[str, list[int]] = {}
+    for place, (name, token) in enumerate(parts):
+        if name and token:
+            found.setdefault(token, []).append(place)
+    return [places for places in found.values() if len(places) > 1]
+
+
+def _sizes_near(token: str) -> list[str]:
+    """A shape, or another token with numbers, with one of them doubled or halved."""
+    near = []
+    for number in _NUMBER.finditer(token):
+        for size in (int(number[0]) * 2, int(number[0]) // 2):
+            near.append(f"{token[: number.start()]}{size}{token[number.end() :]}")
+    return near
+
+
+def _filling(spec: Spec, variant: Variant, name: str) -> str:
+    """The text of an operand with elements under another shape and type; ``""`` where nothing says how many registers it would take."""
+    element = str(variant.facts[variant.instruction.operand_kinds[name].type])
+    plan = layouts.plan(spec, variant, name) if element in {entry.name for entry in spec.types.elements} else None
+    bank = next((entry.registers[0] for entry in spec.types.carriers if name in entry.operands and element in entry.elements), None)
+    if plan is None or bank is None:
+        return ""
+    elements = math.prod(plan.axes.values()) // plan.threads
+    return vector(bank, max(1, elements * plan.bits // register_type(spec, bank).bits))
+
+
+# --- operands ---------------------------------------------------------------------------------------------------------------
+
+
+def other_operands(instruction: Instruction, form: OperandForm, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
+    """The lines of an instruction whose operands have one change, each with the change in words."""
+    names = ptx.items(form.syntax)
+    texts = [ptx.item(form, name) for name in names]
+    line = functools.partial(ptx.line, instruction.canonical)
+    for more in ("0", register(vocabulary.banks[0])):
+        yield line([*texts, more]), f"{ptx.bank_of(more) or more} at the end"
+    for place, name in enumerate(names):
+        before, after = texts[:place], texts[place + 1 :]
+        yield line([*before, *after]), f"without {name}"
+        yield line([*before, texts[place], *texts[place:]]), f"{name} twice"
+        for part in ptx.named(name):
+            for other, change in operand_others(form.operand(part), vocabulary):
+                yield line([*before, ptx.item(form, name, {part: other}), *after]), change
+
+
+def operand_others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
+    """What may stand in the place of an operand, and the change in words."""
+    name = operand.name
+    if operand.listed:
+        usual = operand.register_types[0]
+        counts = {operand.registers - 1, operand.registers + 1, operand.registers * 2, operand.registers // 2} - {operand.registers}
+        yield from ((vector(usual, count), f"{count - operand.registers:+} registers for {name}") for count in sorted(counts))
+        yield from ((vector(bank, operand.registers), f"{bank} for {name}") for bank in vocabulary.banks)
+        return
+    yield from ((register(bank), f"{bank} for {name}") for bank in vocabulary.banks)
+    if operand.immediates is None:
+        yield "0", f"an immediate for {name}"
+        return
+    least, most = operand.immediates[0], operand.immediates[-1]
+    few = operand.immediates if len(operand.immediates) <= 1 << 8 else ()
+    for value in sorted({*few, least, most, least - 1, -1, most + 1, most + 2, 1 << 31, 1 << 32}):
+        yield str(value), f"{value} for {name}"
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    """Some neighbours of a family, and which of them one assembler refuses on a target, in its newest version."""
+
+    family: str
+    target: str
+    assembler: Assembler
+    lines: Lines
+    refusals: Refusals
+
+
+def sweep(
+    catalog: Catalog,
+    space: Mapping[str, Neighbours],
+    assemblers: Sequence[Assembler],
+    targets: Sequence[str],
+    cache: Path,
+    jobs: int,
+    progress: Progress = quiet,
+) -> list[Batch]:
+    """Ask about a negative space: family by family, target by target, the lines in their order."""
+    banks = matrix.banks(catalog)
+    everything = Lines.of((line for found in space.values() for line in found), banks)
+    speakers = speaking(catalog, assemblers, targets)
+    unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in set(speakers.values())}
+    places = []
+    for family, neighbours in space.items():
+        held = list(neighbours)
+        batches = [Lines.of(held[start : start + _BATCH], banks) for start in range(0, len(held), _BATCH)]
+        places += [(family, target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
+    asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for _, target, assembler, batch in places]
+    return [Batch(*place, answer) for place, answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True)]
+
+
+def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
+    """The targets that are asked about, each with the newest assembler that knows it.
+
+    Of each generation of chips (``sm_12x``) the last target of each suffix stands for all, whatever the database says of them.
+    """
+    newest = matrix.newest(catalog, assemblers)
+    last = {
+        (target.number // 10, target.suffix): target.name
+        for target in catalog.database.spec.targets
+        if target.name in newest and target.name in targets
+    }
+    return {target: newest[target] for target in last.values()}
+
+
+def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
+    """Where the database and the assemblers differ, targets with the same answer together."""
+    accepted_by = functools.cache(Legality(catalog).accepted_by)
+    found: dict[tuple[str, Assembler, str, str], list[str]] = {}
+    for batch in batches:
+        refused = questions.by_line(batch.refusals)
+        spoken = Version(batch.assembler.ptx)
+        for number, line in enumerate(batch.lines.texts):
+            first = accepted_by(line).get(batch.target)
+            if (first is not None and first <= spoken) == (number in refused):
+                said = refused.get(number, errata.ACCEPTED)
+                erratum = explained.of_line(line, batch.target, batch.assembler, said)
+                found.setdefault((line, batch.assembler, said, erratum), []).append(batch.target)
+    return [
+        Disagreement(line, assembler.cuda, assembler.ptx, tuple(targets), said, erratum)
+        for (line, assembler, said, erratum), targets in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
+    ]
+
+
+class Explanations:
+    """What the errata say of lines on which assemblers and database differ.
+
+    An erratum explains a line of a family on a target where it has one with the same change, asked on that target of a range of
+    releases with this assembler among them, and with the same answer: accepted, or refused in the same words.
+
+    Args:
+        catalog: with the errata.
+        space: its negative space.
+    """
+
+    def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
+        self._changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
+        self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
+        for entry in catalog.database.spec.errata:
+            for seen in entry.seen:
+                if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
+                    line = errata.line(seen)
+                    key = self._changes.get(line, line), seen.target, seen.answer
+                    self._known.setdefault(key, []).append((seen, entry.id))
+
+    def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
+        """The entry that explains what an assembler said of a line on a target in its newest version; ``""`` for none."""
+        return self._of(self._changes.get(line, line), target, assembler, said)
+
+    def of_change(self, family: str, change: str, target: str, assembler: Assembler, said: str) -> str:
+        """The same of any line of a family with a change."""
+        return self._of((family, change), target, assembler, said)
+
+    def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:
+        for seen, erratum in self._known.get((what, target, said), ()):
+            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, [assembler]):
+                return erratum
+        return ""

@@ -1,0 +1,106 @@
+"""Where our layouts have what a peer's layout function returns: for each thread and value the index that CuTe would give.
+
+CuTe counts places column by column: A as (M, K), B as (N, K), C as (M, N).  What is sparse counts the columns of the full matrix:
+an element of the packed matrix stands for as many neighbouring values as there are columns for one that is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.interop import CuteLayout
+from ptxmma.catalog.operands import Operand
+
+Values = npt.NDArray[np.int64]
+
+#: Scale factors whose bytes start here are those that a peer holds in a register's lowest bytes.
+_FIRST_BYTE_ID = 0
+
+
+class OtherSizeError(Exception):
+    """Our instruction has nothing of the size that the peer's layout has; the message says what."""
+
+
+def fragment(operand: Operand, threads: Values, values: int, full_columns: int = 0) -> Iterator[Values]:
+    """The indices of a register operand, (threads, values); once for each independent product of the instruction.
+
+    Args:
+        operand: one of ours.
+        threads: the threads of the first product, in the peer's order.
+        values: how many each thread has in the peer's layout.
+        full_columns: K of the full matrix, for a sparse A.
+
+    Raises:
+        OtherSizeError: the peer has another number of values or threads.
+    """
+    ratio = full_columns // operand.cols if full_columns else 1
+    if values != operand.elements * ratio:
+        raise OtherSizeError(f"{values} values in each thread; ours has {operand.elements}" + (f" x {ratio}" if ratio > 1 else ""))
+    layout = operand.fragment()
+    if threads.size * operand.computations != layout.threads:
+        raise OtherSizeError(f"{threads.size} threads; ours has {layout.threads // operand.computations}")
+    value = np.arange(values)
+    for product in range(operand.computations):
+        lane = threads[:, np.newaxis]
+        if operand.computations > 1:
+            first, own = (int(operand.locate(computation=number, row=0, col=0)[0]) for number in (0, product))
+            lane = lane + own - first
+        place = dict(zip(operand.axes, operand.coords(lane, value // ratio), strict=True))
+        row, col = place["row"], place["col"]
+        found = row + operand.rows * (col * ratio + value % ratio) if "b" not in layout.operands else col + operand.cols * row
+        yield np.where(operand.computation(lane, value // ratio) == product, found, -1)
+
+
+def metadata(instruction: Instruction, values: int) -> Values:
+    """The indices of the columns of A that the metadata in each thread's register describes, (threads, values).
+
+    A thread that the selector leaves out holds what it would hold for its own selector.
+
+    Raises:
+        OtherSizeError: a register describes another number of columns.
+    """
+    held = instruction.metadata
+    chunk = held.granularity.chunk
+    if values != 32 // held.width * chunk:
+        raise OtherSizeError(f"{values} columns in each thread's register; ours has {32 // held.width * chunk}")
+    value = np.arange(values)
+    place = _inverse(held.layout.map, lane=np.arange(held.layout.threads)[:, np.newaxis], bit=value // chunk)
+    return np.asarray(place["row"] + held.rows * (place["chunk"] * chunk + value % chunk))
+
+
+def scales(instruction: Instruction, matrix: str, values: int, vector: int) -> Values:
+    """The indices of the columns of A or B that the scale factors in each thread's lowest bytes belong to, (threads, values).
+
+    A thread that the thread id leaves out holds what it would hold for its own.
+
+    Raises:
+        OtherSizeError: other blocks along K.
+    """
+    held = instruction.scales(matrix)
+    assert instruction.shape
+    if values != instruction.shape[2] or values != vector * held.blocks:
+        raise OtherSizeError(f"{values} columns in blocks of {vector}; ours has {instruction.shape[2]} in {held.blocks} blocks")
+    value = np.arange(values)
+    place = _inverse(held.layout.map, lane=np.arange(held.layout.threads)[:, np.newaxis], byte=value // vector)
+    first = np.array([byte_id == _FIRST_BYTE_ID for byte_id in held.byte_ids])[place["byte_id"]]
+    return np.where(first, place[held.line] + held.rows * (place["block"] * vector + value % vector), -1)
+
+
+def _inverse(layout_map: Any, **places: Any) -> dict[str, Any]:
+    lanes, others = np.broadcast_arrays(*places.values())
+    found: dict[str, Any] = layout_map.inverse().apply(dict(zip(places, (lanes, others), strict=True)))
+    return found
+
+
+def evaluated(layout: CuteLayout) -> Values:
+    """A layout of two modes at all its places, (threads, values)."""
+    shape = layout.shape
+    assert isinstance(shape, tuple)
+    threads, values = (CuteLayout(mode, mode).size for mode in shape)
+    found = layout(np.arange(threads)[:, np.newaxis], np.arange(values))
+    return np.asarray(np.broadcast_to(found, (threads, values)), np.int64)

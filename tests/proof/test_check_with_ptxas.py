@@ -1,0 +1,475 @@
+"""`ptxmma check` judges as ptxas does: lines with every kind of operand, and what the errata say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.operands import Operand, register, vector
+from ptxmma.check import Checker, Finding, check
+from ptxmma.check.legality import Legality
+from ptxmma.check.quirks import Quirks
+from ptxmma.model import Quirk, Version
+from ptxmma.ptx import lines as ptx
+from ptxmma.ptx.operand_values import of_compact
+from ptxmma_proof import assemblers, errata, matrix, questions
+from ptxmma_proof.peers import headers
+from ptxmma_proof.questions import Lines
+from test_check import MMA, SOUND, SP, SPARSE, WGMMA, A, B, C, D, module
+from test_check_sources import Sources
+
+
+def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> None:
+    """Few are not: lists that the manual does not have, instructions that assemblers take but make no code of, or that of another one, and
+    spellings that are not ours.
+    """
+    checker = Checker(follow=False)
+    left = []
+    for seen in errata.misjudged(catalog):
+        line = errata.line(seen)
+        registers = dict.fromkeys(re.findall(r"%(\w+)_\d+", line))
+        text = ".entry k() {" + "".join(f".reg .{bank} %{bank}_<512>; " for bank in registers) + f"{line}\n}}"
+        errors = {each.rule for each in checker.check(text) if each.severity == "error"}
+        if errors != {"list"} or seen.answer != errata.ACCEPTED:
+            left.append(seen.asked.split(" ")[0])
+    others = {"membar.proxy.async", *(f"fence.proxy.{space}.async" for space in ("global", "shared::cta", "shared::cluster"))}
+    without_code = {
+        "mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32",
+        "wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64",
+        "wmma.mma.sync.aligned.row.col.m16n16k8.f64.f64.f64.f64",
+    }
+    of_one_matrix = {"ldmatrix.sync.aligned.m8n8.x8.b16", "ldmatrix.sync.aligned.m8n8.x128.b16", "stmatrix.sync.aligned.m8n8.x8.b16"}
+    assert set(left) == without_code | of_one_matrix | others
+    assert check(".version 9.4\n.target sm_90a\n" + "".join(f"{text};\n" for text in sorted(others))).findings == ()
+
+
+# --- ptxas -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ptxas() -> assemblers.Assembler:
+    fetched = assemblers.fetched()
+    if not fetched:
+        pytest.skip("no ptxas is fetched: run `make assemblers`")
+    return fetched[-1]
+
+
+def refused(assembler: assemblers.Assembler, lines: list[str], target: str, scratch: Path) -> dict[str, str]:
+    """The lines that an assembler refuses, with what it says.
+
+    It makes its checks in two rounds, and the second only where the first found nothing; a syntax error hides all that follows.
+    """
+    left = list(lines)
+    found: dict[str, str] = {}
+    path = scratch / "module.ptx"
+    command = [assembler.path, "--gpu-name", target.replace("sm_", "compute_"), "--output-file", str(scratch / "out"), str(path)]
+    while True:
+        path.write_text(module("\n".join(left), version=assembler.ptx, target=target), encoding="utf-8")
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return found
+        first = module("\n".join(left)).splitlines().index(left[0]) + 1
+        wrong = dict(re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", done.stderr + done.stdout))
+        named = {left[int(number) - first]: said for number, said in wrong.items() if 0 <= int(number) - first < len(left)}
+        assert named, done.stderr + done.stdout
+        found |= named
+        left = [line for line in left if line not in named]
+        if not left:
+            return found
+
+
+def disagreements(assembler: assemblers.Assembler, lines: Iterable[str], target: str, scratch: Path) -> list[str]:
+    asked = list(dict.fromkeys(lines))
+    said = refused(assembler, asked, target, scratch)
+    assert 0 < len(said) < len(asked)
+    checker = Checker(target=target, ptx=assembler.ptx, follow=False)
+    ours = {line: [each for each in checker.check(module(line)) if each.severity == "error"] for line in asked}
+    # Lists that the manual does not have are errors, whatever an assembler says.
+    differing = []
+    for line in asked:
+        only_lists = line not in said and {each.rule for each in ours[line]} == {"list"}
+        if (line in said) != bool(ours[line]) and not only_lists:
+            differing.append(line)
+    return [f"{line}\n  ptxas: {said.get(line, 'accepted')}\n  check: {ours[line]}" for line in differing]
+
+
+_ITEMS = [
+    "%r0",
+    "%u0",
+    "%s0",
+    "%f0",
+    "%h0",
+    "%p0",
+    "%rd0",
+    "%rs0",
+    "%fd0",
+    "%ud0",
+    "%us0",
+    "%hh0",
+    "0",
+    "1",
+    "0x7",
+    "-1",
+    "0f00000000",
+    "nosuch",
+]
+_ITEMS += [
+    "0d0000000000000000",
+    "_",
+    "%v.x",
+    "1U",
+    "(1)",
+    "",
+    "%r40",
+    "%r039",
+    "%f40",
+    "{%r0}",
+    "%r0 %r1",
+    "[%r0]",
+    "!%p0",
+    "-%r0",
+    "1u",
+    "%v2.z",
+    "%laneid",
+    "%tid.y",
+    "%tid",
+    "%clock64",
+    "%is_explicit_cluster",
+    "%laneid.x",
+    "vb",
+    "vg",
+    "vu",
+    "vd",
+    "va",
+    "vv",
+    "vv.x",
+]
+_IMMEDIATES = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "-1",
+    "0x1",
+    "0X0",
+    "01",
+    "08",
+    "0b1",
+    "1U",
+    "1u",
+    "1.0",
+    "0f3f800000",
+    "(1)",
+    "1-1",
+    "!0",
+    "~0",
+    "-0",
+    "WARP_SZ",
+]
+_IMMEDIATES += [
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "%r0",
+    "%p0",
+    "%rs0",
+    "nosuch",
+    "1<<0",
+    "3>>1",
+    "1?0:1",
+    "{1}",
+    "",
+]
+
+
+def _dense() -> Iterator[str]:
+    yield SOUND
+    for item in _ITEMS:
+        yield SOUND.replace("%f0", item, 1)
+        yield SOUND.replace("%f2", item, 1)
+        yield SOUND.replace("%r0", item, 1)
+        yield SOUND.replace("%r3", item, 1)
+        yield SOUND.replace("%r4", item, 1)
+        yield SOUND.replace("%f4", item, 1)
+        yield SOUND.replace("%f7", item, 1)
+        for other in (
+            ()
+            if item.startswith(("%v", "%tid.")) or item == "0d0000000000000000"
+            else ("%r1", "%u1", "%s1", "%f1", "%h1", "%rd1", "1", "0f00000000", "_")
+        ):
+            yield SOUND.replace(B, f"{{{item},{other}}}")
+            yield f"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {{%s0,%s1}}, {{%r0}}, {{%r1}}, {{{other},{item}}};"
+            if item not in ("0", "1", "0x7", "-1", "1U", "(1)", "0f00000000", "0d0000000000000000"):
+                yield f"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%fd0,%fd1}}, {{%fd0}}, {{%fd1}}, {{{item},{other}}};"
+    for operand in (
+        "%r0",
+        "{%r0}",
+        "{%r0,%r1}",
+        "{%r0,%r1,%r2}",
+        "{%r0,%r1,%r2,%r3,%r4}",
+        "{}",
+        "%v",
+        "%vf",
+        "%v2",
+        "{%v}",
+        "%r0,%r1",
+        "{{%r0}}",
+    ):
+        yield SOUND.replace(A, operand)
+        yield SOUND.replace(D, operand)
+    for kind in ("%u", "%s", "%f", "%h", "%p", "%rd"):
+        yield SOUND.replace(A, A.replace("%r", kind))
+        yield SOUND.replace(D, D.replace("%f", kind))
+    yield SOUND.replace(f", {C}", "")
+    yield SOUND.replace(";", f", {C};")
+    for predicate in (
+        "@%p0 @%p1",
+        "@!%p0\t@ !%p1 @%p2",
+        "@%p0",
+        "@!%p0",
+        "@%r0",
+        "@%p9",
+        "@nosuch",
+        "@%is_explicit_cluster",
+        "@!%is_explicit_cluster",
+        "@%laneid",
+        "@vb",
+    ):
+        yield f"{predicate} {SOUND}"
+
+
+def _special() -> Iterator[str]:
+    """Every special register, and what looks like one, in a list of untyped registers, of integers and of 64 bits."""
+    vectors = [f"{name}.{field}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid") for field in "xyzw"]
+    vectors += ["cluster_ctaid.x", "cluster_nctaid.y", "tid.r", "ctaid.a"]
+    plain = ["laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"]
+    plain += ["clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi", "current_graph_exec"]
+    plain += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
+    numbered = [f"{name}{number}" for name in ("envreg", "reserved_smem_offset_") for number in range(34)]
+    numbered += [f"pm{number}{size}" for number in range(9) for size in ("", "_64")]
+    named = [f"lanemask_{name}" for name in ("eq", "le", "lt", "ge", "gt", "ne")]
+    named += [f"reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "size")]
+    for name in (*vectors, *plain, *numbered, *named, "tid", "envreg01", "laneid.x", "warp", "LANEID"):
+        yield SOUND.replace("%r4", f"%{name}")
+        yield SOUND.replace(B, f"{{%{name},%u1}}")
+        yield f"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%fd0,%fd1}}, {{%fd0}}, {{%fd1}}, {{%{name},%fd0}};"
+
+
+def _plain() -> Iterator[str]:
+    """Without the shapes that some targets replace by others, whose registers then count."""
+    yield from (line for line in _dense() if MMA in line)
+
+
+def _spellings() -> Iterator[str]:
+    tokens = MMA.split(".")
+    for place in range(1, len(tokens)):
+        yield SOUND.replace(MMA, ".".join([*tokens[:place], *tokens[place + 1 :]]))
+        for other in (
+            tokens[place] * 2,
+            f"{tokens[place]}.{tokens[place]}",
+            "sycn",
+            "f16",
+            "bf16",
+            "f32",
+            "row",
+            "satfinite",
+            "M16N8K16",
+            "m16n8k8",
+        ):
+            yield SOUND.replace(MMA, ".".join([*tokens[:place], other, *tokens[place + 1 :]]))
+    for other in ("m16n8k32.col.row", "row.m16n8k32.col", "col.m16n8k32.row", "row.m16n8k32.f16.col"):
+        yield SPARSE.replace("m16n8k32.row.col", other)
+    for other in ("s32.s4.u4.s4.s32", "s32.bf16.s4.u4.s32", "s4.s32.s4.u4.s32"):
+        yield f"mma.sync.aligned.m16n8k64.row.col.{other} {{%s0,%s1,%s2,%s3}}, {A}, {B}, {{%s0,%s1,%s2,%s3}};"
+    yield from (
+        SOUND.replace(".sync", " .sync"),
+        SOUND.replace(".sync", ". sync"),
+        SOUND.replace(".sync", "..sync"),
+        SOUND.replace(".f32 {", ".f32. {"),
+    )
+    yield from (
+        "wgmma;",
+        "wgmma.fence;",
+        "wgmma.mma_asnyc.sync.aligned;",
+        "mma;",
+        "mma %r0;",
+        "wgmma.fence.sync.aligned 0;",
+        "fence.proxy.async 0;",
+    )
+    yield from ("wgmma.fence.sync;", "fence.proxy.async.shared;", "fence.proxy.async.global;", "@%p0 wgmma.fence.sync.aligned;")
+
+
+def _sparse() -> Iterator[str]:
+    for item in _ITEMS:
+        yield SPARSE.replace(" %r0, 0;", f" {item}, 0;")
+    integers = SP.replace("f32.f16.f16.f32", "s32.s8.s8.s32")
+    for e in ("%r0", "%f0", "%rd0"):
+        yield f"{integers} {{%s0,%s1,%s2,%s3}}, {{%r0,%r1}}, {{%r0,%r1}}, {{%s0,%s1,%s2,%s3}}, {e}, 0;"
+    for value in _IMMEDIATES:
+        yield SPARSE.replace(" 0;", f" {value};")
+        yield f"mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {D}, {A}, {A}, {C}, %r0, {value};"
+
+
+def _wgmma() -> Iterator[str]:
+    for value in _IMMEDIATES:
+        yield f"{WGMMA} {D}, %rd0, %rd1, {value}, 1, 1, 0, 0;"
+        yield f"{WGMMA} {D}, %rd0, %rd1, %p0, {value}, 1, 0, 0;"
+        yield f"{WGMMA} {D}, %rd0, %rd1, %p0, 1, 1, 0, {value};"
+        yield f"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {D}, %rd0, %rd1, %r0, {value}, %p0, 1, 1, 0, 0;"
+        if value not in ("4294967296", "18446744073709551616"):  # an erratum: assemblers take N of 63 bits
+            yield f"wgmma.wait_group.sync.aligned {value};"
+    for item in _ITEMS:
+        yield f"{WGMMA} {D}, {item}, %rd1, %p0, 1, 1, 0, 0;"
+        yield f"{WGMMA} {D}, %rd0, {item}, %p0, 1, 1, 0, 0;"
+        yield f"{WGMMA} {D}, %rd0, %rd1, {item}, 1, 1, 0, 0;"
+        yield f"{WGMMA} {D}, {A.replace('%r0', item)}, %rd1, %p0, 1, 1, 0;"
+        yield f"{WGMMA} {D.replace('%f0', item)}, {A}, %rd1, %p0, 1, 1, 0;"
+        yield f"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {D}, %rd0, %rd1, {item}, 0, %p0, 1, 1, 0, 0;"
+
+
+def _scaled() -> Iterator[str]:
+    opcode = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    for item in [*_ITEMS, *_IMMEDIATES]:
+        if item not in ("%hh0", "%v.x", "%v2.z", "%tid.y"):
+            yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{{item},0}}, %r1, {{0,0}};"
+            yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{0,{item}}}, %r1, {{0,0}};"
+            yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {{0,0}}, %r1, {{0,{item}}};"
+        yield f"{opcode} {D}, {A}, {B}, {C}, {item}, {{0,0}}, %r1, {{0,0}};"
+    fp8 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.{}f32.e4m3.e4m3.f32"
+    for e in ("%r0", "{%r0}", "%f0", "%rd0"):
+        yield f"{fp8.format('')} {D}, {A}, {A}, {C}, {e}, 0;"
+        scaled = fp8.format("kind::mxf8f6f4.block_scale.scale_vec::1X.")
+        yield f"{scaled}.ue8m0 {D}, {A}, {A}, {C}, {e}, 0, %r0, {{0,0}}, %r1, {{0,0}};"
+    for group in ("0", "0,0", "{0}", "{0,0,0}", "{%rs0,%us0}", "{%r0,%r1}"):
+        yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {group}, %r1, {{0,0}};"
+
+
+@pytest.mark.parametrize(
+    ("lines", "target"),
+    [
+        (_dense, "sm_90a"),
+        (_special, "sm_90a"),
+        (_spellings, "sm_90a"),
+        (_sparse, "sm_90a"),
+        (_wgmma, "sm_90a"),
+        (_scaled, "sm_120a"),
+        (_plain, "sm_120a"),
+    ],
+)
+def test_ptxas_says_the_same(ptxas: assemblers.Assembler, lines: object, target: str, tmp_path: Path) -> None:
+    assert callable(lines)
+    found = disagreements(ptxas, lines(), target, tmp_path)
+    assert not found, "\n".join(found[:20]) + f"\n{len(found)} in all"
+
+
+class Place(NamedTuple):
+    """An operand of an instruction in one of its forms."""
+
+    instruction: Instruction
+    form: OperandForm
+    number: int
+    operand: Operand
+
+    def line(self, text: str) -> str:
+        """The instruction with a text for this operand."""
+        texts = [ptx.item(self.form, name) for name in ptx.items(self.form.syntax)]
+        return ptx.line(self.instruction.canonical, [*texts[: self.number], text, *texts[self.number + 1 :]])
+
+
+@pytest.fixture(scope="module")
+def places(catalog: Catalog) -> list[Place]:
+    """One for each operand and what rules may ask about it."""
+    found: dict[object, Place] = {}
+    for instruction in catalog.all():
+        facts = [instruction.variant.facts.get(name) for name in ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type")]
+        for form in instruction.forms:
+            for number, name in enumerate(ptx.items(form.syntax)):
+                if ptx.named(name) == [name]:
+                    found.setdefault((*facts, name), Place(instruction, form, number, form.operand(name)))
+    return list(found.values())
+
+
+def _of_rule(places: list[Place], rule: Quirk) -> Iterator[tuple[str, dict[str, Version]]]:
+    """Lines to which a rule of the errata applies, with the targets of their instructions."""
+    for place in places:
+        if Quirks.applies(rule, place.instruction, place.operand):
+            for text in _given(rule, place.operand):
+                yield place.line(text), place.instruction.accepted_by()
+
+
+def _given(rule: Quirk, operand: Operand) -> Iterator[str]:
+    if rule.constants:
+        yield from dict.fromkeys(str(end) for end in (rule.least, rule.most, 0 if rule.least is None else rule.least) if end is not None)
+    elif rule.registers == ("_",):
+        yield vector(operand.register_types[0], operand.registers).replace(register(operand.register_types[0]), "_")
+    else:
+        if "{}" in rule.registers and not operand.elements:
+            yield vector(operand.register_types[0], 1)
+        for bank in [each for each in rule.registers if each != "{}"] or operand.register_types:
+            yield vector(bank, rule.count or operand.registers) if operand.elements else register(bank)
+
+
+def test_every_rule_of_the_errata_applies_somewhere(catalog: Catalog, places: list[Place]) -> None:
+    spec = catalog.database.spec
+    targets, banks = {target.name for target in spec.targets}, {entry.name for entry in spec.types.registers}
+    for erratum in spec.errata:
+        for rule in erratum.rules:
+            assert {rule.lowest, rule.highest} <= targets | {""}, erratum.id
+            assert set(rule.registers) <= banks | {"_", "{}"}, erratum.id
+            assert next(_of_rule(places, rule), None), erratum.id
+
+
+def test_ptxas_answers_as_the_rules_of_the_errata_say(
+    catalog: Catalog, places: list[Place], ptxas: assemblers.Assembler, tmp_path: Path
+) -> None:
+    judges = dict.fromkeys(("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_110", "sm_120a"), ptxas)
+    for older in assemblers.fetched():
+        if older.cuda == "12.9":
+            judges["sm_101a"] = older  # the last that knows it
+    rules = [rule for erratum in catalog.database.spec.errata for rule in erratum.rules]
+    lines = {line: accepts for rule in rules for line, accepts in _of_rule(places, rule)}
+    legality = Legality(catalog)
+    wrong = []
+    for target, assembler in judges.items():
+        asked = Lines.of((line for line, accepts in lines.items() if target in accepts), matrix.banks(catalog))
+        (answer,) = questions.ask([matrix.question(assembler, target, assembler.ptx, asked)], tmp_path, 1)
+        refusals = questions.by_line(answer)
+        assert target == "sm_101a" or 0 < len(refusals) < len(asked.texts)
+        for number, line in enumerate(asked.texts):
+            spelling, *operands = ptx.compact(line).split(" ")
+            instruction, _ = legality.find(spelling) or pytest.fail(spelling)
+            if legality.accepts(instruction, list(map(of_compact, operands)), target) == (number in refusals):
+                wrong.append(f"{target}: {refusals.get(number, 'accepted')}: {line}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_ptxas_knows_the_same_versions(ptxas: assemblers.Assembler, tmp_path: Path) -> None:
+    path = tmp_path / "module.ptx"
+    for version in ("6.9", "7.0", "7.9", "8.0", "8.8", "8.9", "9.5", "9.9"):
+        text = f".version {version}\n.target sm_80\n.address_size 64\n.entry k() {{ .reg .f32 %f<8>; .reg .b32 %r<8>; {SOUND} }}\n"
+        path.write_text(text, encoding="utf-8")
+        command = [ptxas.path, "--gpu-name", "sm_80", "--output-file", str(tmp_path / "out"), str(path)]
+        done = subprocess.run(command, check=False, capture_output=True)
+        assert (done.returncode == 0) == check(text).clean == (version in ("7.0", "8.0", "8.8", "9.5")), version
+
+
+@pytest.mark.parametrize("family", ["mma_sm80", "mma_sm90_gmma", "mma_sm90_gmma_sparse", "mma_sm120", "mma_sm120_sparse"])
+def test_headers_of_cute_have_no_errors(catalog: Catalog, family: str) -> None:
+    """Assemblers take each of these statements."""
+    cutlass = headers.installed()
+    if cutlass is None:
+        pytest.skip("nvidia-cutlass is not installed")
+    sources = Sources(catalog)
+    count = 0
+    found: list[Finding] = []
+    for path in sorted((cutlass.include / "cute" / "arch").glob(f"{family}.hpp")):
+        count, found = sources.check(path.read_text(encoding="utf-8"), path.suffix)
+    assert count > 30
+    assert not [finding for finding in found if finding.severity == "error"]

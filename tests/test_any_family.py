@@ -1,0 +1,701 @@
+"""Any matrix instruction is data: families that have nothing in common with a multiplication, and an output in one line.
+
+The families of ``tests/odd`` go through every generator, the library, the checker and the emulator.
+
+What they must give is worked out here by hand, from formulas of this file alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import itertools
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from click.testing import CliRunner, Result
+
+import ptxmma
+import toy_output
+from cuda_calls import Kernels, Nvcc
+from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog, UnknownInstruction
+from ptxmma.check import check
+from ptxmma.cli import main
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import EMITTERS, Emitter
+
+_ODD = Path(__file__).parent / "odd"
+Array = npt.NDArray[Any]
+
+
+def _run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything that the spec makes."""
+    folder = tmp_path_factory.mktemp("odd") / "out"
+    result = _run("generate", "--spec", _ODD, "--out", folder)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def database(out: Path) -> Path:
+    return out / "generated/database/ptxmma.json"
+
+
+@pytest.fixture(scope="module")
+def odd() -> Catalog:
+    return pipeline.read(_ODD)
+
+
+# --- what there must be -----------------------------------------------------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """What the registers of the threads hold: element ``i`` of thread ``lane`` is at ``at(lane, i)``, by axis."""
+
+    axes: dict[str, int]
+    threads: int
+    elements: int
+    at: Callable[[int, int], tuple[int, ...]]
+
+    def places(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        for lane, i in itertools.product(range(self.threads), range(self.elements)):
+            yield lane, i, self.at(lane, i)
+
+
+class Given(NamedTuple):
+    """Whose address is that of what: ``lane(*place)`` gives it."""
+
+    axes: dict[str, int]
+    lane: Callable[..., int]
+
+    def places(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        for place in itertools.product(*map(range, self.axes.values())):
+            yield self.lane(*place), place
+
+
+_LOADED: dict[tuple[str, bool], tuple[int, Callable[[int, int], tuple[int, int, int]]]] = {
+    ("r4c64", False): (8, lambda lane, i: (i // 8, lane // 8, lane % 8 * 8 + i % 8)),
+    ("r4c64", True): (8, lambda lane, i: (i // 8, i % 4, lane + (32 if i % 8 >= 4 else 0))),
+    ("r16c8", False): (4, lambda lane, i: (i // 4, lane // 2, lane % 2 * 4 + i % 4)),
+    ("r16c8", True): (4, lambda lane, i: (i // 4, lane // 8 * 4 + i % 4, lane % 8)),
+}
+_SIZES = {"r4c64": (4, 64, "q8"), "r16c8": (16, 8, "q16")}
+_SLABS = {"r4c64": (2, 8), "r16c8": (1, 2)}
+_BOOKS = {"p8s16w4": (8, 16, 4), "p2s64w2": (2, 64, 2)}
+
+
+def _in_turn(pages: int) -> Callable[[int, int], tuple[int, int, int]]:
+    """Threads that hold a slot of each page in turn."""
+    return lambda lane, i: (lane % pages, lane // pages, i)
+
+
+#: By the name of the layout.
+HELD: dict[str, Held] = {}
+GIVEN: dict[str, Given] = {}
+#: The layouts of a fragment and of an address, by instruction.
+LAYOUTS: dict[str, tuple[str, str]] = {}
+for _tile, (_rows, _cols, _type) in _SIZES.items():
+    for _slabs in _SLABS[_tile]:
+        _stem = f"scoop_{_tile}_x{_slabs}"
+        GIVEN[f"{_stem}_from"] = Given({"slab": _slabs, "row": _rows}, lambda slab, row, slabs=_slabs: row * slabs + slab)
+        for _trans in (False, True):
+            _each, _at = _LOADED[_tile, _trans]
+            _name = f"{_stem}{'_trans' * _trans}_out"
+            HELD[_name] = Held({"slab": _slabs, "row": _rows, "col": _cols}, 32, _each * _slabs, _at)
+            LAYOUTS[f"scoop.{_tile}.x{_slabs}{'.trans' * _trans}.{_type}"] = _name, f"{_stem}_from"
+for _book, (_pages, _slots, _words) in _BOOKS.items():
+    HELD[f"stash_{_book}_in"] = Held({"page": _pages, "slot": _slots, "word": _words}, 128, _words, _in_turn(_pages))
+    GIVEN[f"stash_{_book}_to"] = Given({"page": _pages}, lambda page: page)
+    LAYOUTS[f"stash.{_book}.q32"] = f"stash_{_book}_in", f"stash_{_book}_to"
+
+
+def test_the_places_of_this_file_are_one_to_one() -> None:
+    for held in HELD.values():
+        places = [place for *_, place in held.places()]
+        assert sorted(places) == sorted(itertools.product(*map(range, held.axes.values())))
+
+
+# --- the database -----------------------------------------------------------------------------------------------------------
+
+
+def _moved(bits: dict[str, list[tuple[str, int]]], **inputs: int) -> dict[str, int]:
+    """What the bits of the inputs become."""
+    found: dict[str, int] = {}
+    for name, value in inputs.items():
+        for bit, (output, place) in enumerate(bits.get(name, ())):
+            found[output] = found.get(output, 0) | (value >> bit & 1) << place
+    return found
+
+
+def _agree(name: str, bits: dict[str, list[tuple[str, int]]]) -> None:
+    """A layout as a map of bits agrees with the formulas of this file."""
+    if name in HELD:
+        held = HELD[name]
+        for lane, i, place in held.places():
+            found = _moved(bits, lane=lane, i=i)
+            assert tuple(found.get(axis, 0) for axis in held.axes) == place, (name, lane, i)
+    else:
+        given = GIVEN[name]
+        for lane, place in given.places():
+            assert _moved(bits, **dict(zip(given.axes, place, strict=True))).get("lane", 0) == lane, (name, place)
+
+
+def test_the_json_database_has_every_layout(database: Path) -> None:
+    layouts = {layout["name"]: layout for layout in json.loads(database.read_text(encoding="utf-8"))["layouts"]}
+    assert layouts.keys() == HELD.keys() | GIVEN.keys()
+    for name, layout in layouts.items():
+        assert list(layout["axes"].items()) == list((HELD.get(name) or GIVEN[name]).axes.items())
+        _agree(name, layout["map"]["bits"])
+
+
+def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> None:
+    sql = sqlite3.connect(":memory:")
+    sql.executescript(database.with_suffix(".sql").read_text(encoding="utf-8"))
+    assert not sql.execute("PRAGMA foreign_key_check").fetchall()
+    bits: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in (*HELD, *GIVEN)}
+    for layout, source, bit, output, place in sql.execute("SELECT layout, input, bit, output, output_bit FROM layout_bits ORDER BY bit"):
+        assert len(bits[layout].setdefault(source, [])) == bit
+        bits[layout][source].append((output, place))
+    for name, moved in bits.items():
+        _agree(name, moved)
+        axes = sql.execute("SELECT name, value FROM layout_axes WHERE layout = ? ORDER BY position", (name,)).fetchall()
+        assert axes == list((HELD.get(name) or GIVEN[name]).axes.items())
+    for spelling, (fragment, address) in LAYOUTS.items():
+        operands = sql.execute(
+            "SELECT operand.name, kind, elements, layout FROM variant_operands AS operand JOIN variants USING (identifier) "
+            "WHERE canonical = ? ORDER BY position",
+            (spelling,),
+        ).fetchall()
+        out, gives = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
+        wanted = [(out, "fragment", HELD[fragment].elements, fragment), (gives, "address", 0, address)]
+        assert operands == (wanted if out == "out" else wanted[::-1])
+    sizes = dict(
+        sql.execute(
+            "SELECT name, value FROM variant_extents JOIN variants ON variants.id = variant WHERE canonical = 'scoop.r16c8.x2.trans.q16'"
+        )
+    )
+    assert sizes == {"rows": 16, "cols": 8, "slabs": 2}
+    targets = sql.execute("SELECT target, ptx FROM variant_targets WHERE canonical = 'scoop.r16c8.x2.trans.q16'").fetchall()
+    assert targets == [("sm_90", "7.8")]
+    assert sql.execute("SELECT count(*) FROM variants").fetchone() == (len(LAYOUTS),)
+
+
+# --- C and C++ --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    found = shutil.which("gcc") or shutil.which("clang")
+    if found is None:
+        pytest.skip("no C compiler (gcc or clang) is installed")
+    return found
+
+
+def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "all.c").write_text('#include "ptxmma/ptxmma.h"\n', encoding="utf-8")
+    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DPTXMMA_FN=", "-DPTXMMA_HOST_FN=", "-shared", "-fPIC"]
+    include = ["-I", str(out / "generated/include")]
+    subprocess.run([compiler, *options, *include, str(tmp_path / "all.c"), "-o", str(tmp_path / "all.so")], check=True)
+    library = ctypes.CDLL(str(tmp_path / "all.so"))
+
+    def call(name: str, *arguments: int) -> int:
+        result: int = getattr(library, f"ptxmma_{name}")(*map(ctypes.c_uint32, arguments))
+        return result
+
+    for name, held in HELD.items():
+        for lane, i, place in held.places():
+            assert tuple(call(f"{name}_{axis}", lane, i) for axis in held.axes) == place, (name, lane, i)
+            assert (call(f"{name}_lane", *place), call(f"{name}_element", *place)) == (lane, i), (name, place)
+    for name, given in GIVEN.items():
+        for lane, place in given.places():
+            assert call(f"{name}_lane", *place) == lane, (name, place)
+            assert tuple(call(f"{name}_{axis}", lane) for axis in given.axes) == place, (name, lane)
+
+
+def test_the_c_macros_give_every_size(out: Path, compiler: str) -> None:
+    source = '#include "ptxmma/ptxmma.h"\n'
+    for name, held in HELD.items():
+        for axis, size in held.axes.items():
+            source += f"typedef char {name}_{axis}[PTXMMA_{name.upper()}_{axis.upper()}S == {size} ? 1 : -1];\n"
+        source += f"typedef char {name}_elements[PTXMMA_{name.upper()}_ELEMENTS == {held.elements} ? 1 : -1];\n"
+    command = [compiler, "-fsyntax-only", "-I", str(out / "generated/include"), "-xc", "-"]
+    subprocess.run(command, input=source, text=True, check=True)
+
+
+def test_the_list_of_variants_can_be_included(out: Path, compiler: str) -> None:
+    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("scoop", "stash"))
+    source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
+    command = [compiler, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
+    said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
+    assert re.findall('"(.*?)"', said) == list(_in_order())
+
+
+def _in_order() -> Iterator[str]:
+    """The instructions as the forms list them: the qualifiers that say sizes vary fastest."""
+    for tile, (_, _, element) in _SIZES.items():
+        for trans, slabs in itertools.product(("", ".trans"), _SLABS[tile]):
+            yield f"scoop.{tile}.x{slabs}{trans}.{element}"
+    yield from (f"stash.{book}.q32" for book in _BOOKS)
+
+
+def test_the_typed_front_knows_registers_and_places_on_the_host(out: Path, tmp_path: Path) -> None:
+    cxx = shutil.which("g++") or shutil.which("clang++")
+    if cxx is None:
+        pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    load, store = HELD["scoop_r16c8_x2_trans_out"], HELD["stash_p8s16w4_in"]
+    source = f"""#include <ptxmma/ptxmma.cuh>
+using load = ptxmma::scoop<ptxmma::shape<16, 8>, ptxmma::q16, ptxmma::x2, ptxmma::trans>;
+using store = ptxmma::stash<ptxmma::shape<8, 16, 4>, ptxmma::q32>;
+static_assert(load::out::registers == 4 && load::out::elements == {load.elements}, "");
+static_assert(store::in::registers == 4 && store::in::elements == {store.elements}, "");
+int main() {{
+  for (unsigned lane = 0; lane < 32; lane++)
+    for (unsigned i = 0; i < {load.elements}; i++)
+      if (load::out::col(lane, i) != lane % 8 || load::out::slab(lane, i) != i / 4) return 1;
+  for (unsigned lane = 0; lane < 128; lane++)
+    if (store::in::page(lane, 0) != lane % 8 || store::in::slot(lane, 3) != lane / 8) return 2;
+  return store::to::lane(5) == 5 ? 0 : 3;
+}}
+"""
+    (tmp_path / "front.cpp").write_text(source, encoding="utf-8")
+    program = tmp_path / "front"
+    subprocess.run(
+        [cxx, "-std=c++11", "-Wall", "-Werror", f"-I{out / 'generated/include'}", str(tmp_path / "front.cpp"), "-o", str(program)],
+        check=True,
+    )
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+#: Registers and address as nvcc writes them.
+_ASSEMBLED = {"scoop": r"\{(%r\d+(?:, %r\d+)*)\}, \[%rd\d+\];", "stash": r"\[%rd\d+\], \{(%r\d+(?:, %r\d+)*)\};"}
+
+
+@pytest.mark.nvcc
+def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
+    kernels = Kernels("ptxmma/ptxmma.cuh")
+    for instruction in odd.all():
+        registers = f"unsigned registers[{_registers(instruction.canonical)}] = {{}}; void* address = nullptr;"
+        given = "registers, address" if instruction.family == "scoop" else "address, registers"
+        kernels.add(f"{registers} ptxmma::{instruction.identifier}({given});", instruction.canonical)
+    # No assembler knows them, so nvcc fails after it wrote the PTX, and keeps that only if asked to.
+    done = Nvcc(nvcc, odd, out / "generated/include").run(kernels.source, "-ptx", "-arch=sm_90", "--keep", folder=tmp_path)
+    assert "source.cu" not in done.stderr
+    ptx = (tmp_path / "source.ptx").read_text(encoding="utf-8")
+    counts = {}
+    for spelling in LAYOUTS:
+        (text,) = re.findall(rf"^\s*{re.escape(spelling)} {_ASSEMBLED[spelling.split('.')[0]]}$", ptx, re.MULTILINE)
+        counts[spelling] = len(text.split(","))
+    assert counts == {spelling: _registers(spelling) for spelling in LAYOUTS}
+
+
+def _registers(spelling: str) -> int:
+    """Registers of 32 bits that each thread has for the elements."""
+    return HELD[LAYOUTS[spelling][0]].elements * int(spelling.rpartition("q")[2]) // 32
+
+
+# --- Python -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_python_functions_give_every_place(out: Path) -> None:
+    functions: dict[str, Callable[..., Any]] = {}
+    for family in ("scoop", "stash"):
+        spec = importlib.util.spec_from_file_location(family, out / f"generated/python/ptxmma_layouts/{family}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        functions |= vars(module)
+    for name, held in HELD.items():
+        for lane, i, place in held.places():
+            assert functions[name](lane, i) == place, (name, lane, i)
+            assert functions[f"{name}_inverse"](*place) == (lane, i), (name, place)
+    for name, given in GIVEN.items():
+        for lane, place in given.places():
+            assert functions[name](*place) == lane, (name, place)
+            found = functions[f"{name}_inverse"](lane)
+            assert (found if isinstance(found, tuple) else (found,)) == place, (name, lane)
+
+
+# --- the library ------------------------------------------------------------------------------------------------------------
+
+
+def _operands(spelling: str, database: Path) -> tuple[Any, Any]:
+    """The fragment and the address of an instruction."""
+    instruction = ptxmma.instruction(spelling, database=database)
+    names = ("out", "from") if instruction.family == "scoop" else ("in", "to")
+    return instruction.operand(names[0]), instruction.operand(names[1])
+
+
+@pytest.mark.parametrize("spelling", LAYOUTS)
+def test_the_library_gives_every_place(spelling: str, database: Path) -> None:
+    fragment, address = _operands(spelling, database)
+    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    assert (fragment.axes, fragment.sizes, fragment.elements) == (tuple(held.axes), held.axes, held.elements)
+    assert fragment.registers == _registers(spelling)
+    for lane, i, place in held.places():
+        assert fragment.coords(lane, i) == place
+        assert fragment.locate(*place) == (lane, i)
+    lanes = dict(given.places())
+    for lane in range(held.threads):
+        assert address.coords(lane) == lanes.get(lane)
+    assert address.row_bytes == {"r4c64": 64, "r16c8": 16, "p8s16w4": 256, "p2s64w2": 512}[spelling.split(".")[1]]
+    assert address.alignment == {"r4c64": 64, "r16c8": 16, "p8s16w4": 16, "p2s64w2": 16}[spelling.split(".")[1]]
+
+
+@pytest.mark.parametrize("spelling", LAYOUTS)
+def test_arrays_go_into_registers_and_back(spelling: str, database: Path) -> None:
+    fragment, _ = _operands(spelling, database)
+    held = HELD[LAYOUTS[spelling][0]]
+    values = _numbered(held, fragment.bits)
+    tile = values.reshape([size for axis, size in held.axes.items() if size > 1 or axis != "slab"])
+    registers = fragment.pack(tile)
+    assert registers.shape == (held.threads, fragment.registers)
+    assert np.array_equal(registers, _in_registers(held, values))
+    assert np.array_equal(fragment.unpack(registers), tile)
+
+
+def _numbered(held: Held, bits: int) -> Array:
+    """A tile of different numbers, as far as they fit."""
+    count = int(np.prod(list(held.axes.values())))
+    return (np.arange(count) * 7919 % (1 << min(bits, 16))).astype(f"u{bits // 8}").reshape(list(held.axes.values()))
+
+
+def _in_registers(held: Held, values: Array) -> Array:
+    """The registers of all threads, element by element: the first in the lowest bits of the first."""
+    flat = np.zeros((held.threads, held.elements), values.dtype)
+    for lane, i, place in held.places():
+        flat[lane, i] = values[place]
+    return flat.view(np.uint32)
+
+
+# --- the emulator -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("scoop")])
+def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: Path) -> None:
+    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    bits = int(spelling.rpartition("q")[2])
+    row = held.axes["col"] * bits // 8
+    start, image = 4096, np.random.default_rng(1).integers(0, 256, 64 * row, np.uint8)
+    order = np.random.default_rng(2).permutation(64)  # rows anywhere, in any order
+    addresses = np.full(32, 3)  # what is ignored may be anything
+    values = np.zeros(list(held.axes.values()), f"u{bits // 8}")
+    for lane, place in given.places():
+        addresses[lane] = start + row * order[lane]
+        values[place] = image[row * order[lane] :][:row].view(values.dtype)
+    instruction = ptxmma.instruction(spelling, database=database)
+    for moved in (
+        ptxmma.emulate(instruction, addresses, image, start),
+        ptxmma.emulate(instruction, memory=image, memory_start=start, **{"from": addresses}),
+    ):
+        assert np.array_equal(moved.registers, _in_registers(held, values))
+    addresses[1] += 1
+    with pytest.raises(ValueError, match=f"from: the address {addresses[1]:#x} of thread 1 is no multiple of {row}"):
+        ptxmma.emulate(instruction, addresses, image, start)
+
+
+@pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("stash")])
+def test_a_store_scatters_the_pages_that_the_threads_name(spelling: str, database: Path) -> None:
+    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    values = _numbered(held, 32)
+    page = held.axes["slot"] * held.axes["word"] * 4
+    image = np.full(16 * page, 0xEE, np.uint8)
+    addresses, expected = np.full(128, 5), image.copy()
+    for lane, place in given.places():
+        addresses[lane] = (15 - 2 * lane) * page
+        expected[addresses[lane] :][:page] = values[place].reshape(-1).view(np.uint8)
+    instruction = ptxmma.instruction(spelling, database=database)
+    assert np.array_equal(ptxmma.emulate(instruction, addresses, _in_registers(held, values), image).memory, expected)
+    with pytest.raises(ValueError, match="leaves the memory of"):
+        ptxmma.emulate(instruction, addresses, _in_registers(held, values), image[:-16])
+
+
+# --- the reference ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_say_what_there_is(out: Path) -> None:
+    scoop, stash = ((out / f"docs/reference/instructions/{name}.rst").read_text(encoding="utf-8") for name in ("scoop", "stash"))
+    assert "   scoop.tile.count{.trans}.type\n       out, [from];\n" in scoop
+    assert "   stash.book.type\n       [to], in;\n" in stash
+    for spelling in LAYOUTS:
+        assert f"single: {spelling}\n" in (scoop if spelling.startswith("scoop") else stash)
+    assert "The slabs need not lie one after another." in scoop
+    assert "All 128 threads of a warpgroup execute it together. There are 2 variants" in stash
+
+
+def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None:
+    pages = "".join((out / f"docs/reference/instructions/{name}.rst").read_text(encoding="utf-8") for name in ("scoop", "stash"))
+    sections = re.split(r"In generated code: ", pages)[1:]
+    shown = {re.match("``(.*?)``", section)[1]: section for section in sections}  # type: ignore[index]
+    assert shown.keys() == HELD.keys() | GIVEN.keys()
+    for name, section in shown.items():
+        code = dict(re.findall(r"^ +(\w+) = (.*);$", section, re.MULTILINE))
+        if name in HELD:
+            for lane, i, place in HELD[name].places():
+                assert tuple(eval(code[axis], {"lane": lane, "i": i}) for axis in HELD[name].axes) == place, (name, lane, i)
+                at = dict(zip(HELD[name].axes, place, strict=True))
+                assert (eval(code["lane"], at), eval(code["i"], at)) == (lane, i), (name, place)
+        else:
+            for lane, place in GIVEN[name].places():
+                assert eval(code["lane"], dict(zip(GIVEN[name].axes, place, strict=True))) == lane, (name, place)
+        assert f"../pictures/{name}.svg" in section
+        assert (out / f"docs/reference/pictures/{name}.svg").is_file()
+
+
+def _cells(picture: str) -> list[list[str]]:
+    """The texts of a picture's cells that name threads, line by line; lines that repeat are written out."""
+    lines: dict[str, list[str]] = {}
+    found = []
+    for anchor, text, used in re.findall(r'<text(?: id="(u\d+)")? y="\d+">(<tspan.*?)</text>|<use href="#(u\d+)"', picture):
+        cells = lines[used] if used else re.findall(r">([^<>]+)</tspan>", text)
+        if anchor:
+            lines[anchor] = cells
+        found.append(cells)
+    return [cells for cells in found if all(re.fullmatch(r"T\d+", cell) for cell in cells)]
+
+
+def test_pictures_show_the_thread_of_each_place(out: Path) -> None:
+    def drawn(name: str) -> list[list[str]]:
+        return _cells((out / f"docs/reference/pictures/{name}.svg").read_text(encoding="utf-8"))
+
+    assert drawn("scoop_r16c8_x2_from") == [[f"T{2 * row + slab}" for row in range(16)] for slab in range(2)]
+    assert drawn("stash_p8s16w4_to") == [[f"T{page}" for page in range(8)]]
+    # A panel for each slab, with its rows and columns; for each page, with its slots and words.
+    assert drawn("scoop_r16c8_x2_out") == [[f"T{2 * row + col // 4}" for col in range(8)] for _ in range(2) for row in range(16)]
+    assert drawn("scoop_r16c8_x2_trans_out") == [[f"T{8 * (row // 4) + col}" for col in range(8)] for _ in range(2) for row in range(16)]
+    assert drawn("stash_p8s16w4_in") == [[f"T{8 * slot + page}"] * 4 for page in range(8) for slot in range(16)]
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------------
+
+
+def _asked(*arguments: str | Path) -> Any:
+    result = _run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_list_has_every_instruction(database: Path) -> None:
+    assert {line["instruction"]: line["shape"] for line in _asked("list", "--database", database)} == {
+        spelling: spelling.split(".")[1] for spelling in LAYOUTS
+    }
+    assert [line["instruction"] for line in _asked("list", "--database", database, "--shape", "p2s64w2")] == ["stash.p2s64w2.q32"]
+    assert len(_asked("list", "--database", database, "--target", "sm_80")) == 4
+
+
+def test_show_describes_operands_and_layouts(database: Path) -> None:
+    lines = _run("show", "scoop.r4c64.x8.trans.q8", "--database", database).output
+    assert "  scoop.r4c64.x8.trans.q8 out, [from]\n" in lines
+    assert "  out: scoop_r4c64_x8_trans_out\n" in lines
+    assert "  from: scoop_r4c64_x8_from\n    lane = (row << 3) | slab\n" in lines
+    wrong = _run("show", "scoop.r4c64.x1.q8", "--database", database)
+    assert wrong.exit_code == 2
+    assert "scoop.r4c64.x2.q8" in wrong.output
+
+
+@pytest.mark.parametrize("spelling", LAYOUTS)
+def test_layout_gives_every_place(spelling: str, database: Path) -> None:
+    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    fragment, address = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
+    first, *axes = held.axes
+    found: dict[tuple[int, ...], tuple[int, int]] = {}
+    for number in range(held.axes[first]):
+        table = _asked("layout", spelling, "--operand", fragment, "--choose", first, str(number), "--database", database)
+        found |= {(number, *(one[axis] for axis in axes)): (one["lane"], one["element"]) for one in table["elements"]}
+    assert found == {place: (lane, i) for lane, i, place in held.places()}
+    table = _asked("layout", spelling, "--operand", address, "--database", database)
+    assert {tuple(one[axis] for axis in given.axes): one["lane"] for one in table["elements"]} == {
+        place: lane for lane, place in given.places()
+    }
+
+
+def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
+    def one(*arguments: str) -> Any:
+        return _asked("layout", "stash.p8s16w4.q32", "--database", database, *arguments)
+
+    assert one("--operand", "in", "--choose", "page", "6", "--row", "9", "--col", "3") == {
+        "page": 6, "slot": 9, "word": 3, "lane": 78, "register": 3, "element": 3, "bits": "31:0",
+    }  # fmt: skip
+    assert one("--operand", "in", "--lane", "78", "--element", "3")["slot"] == 9
+    assert one("--operand", "to", "--lane", "5", "--element", "0")["page"] == 5
+    ignored = _run("layout", "stash.p8s16w4.q32", "--operand", "to", "--lane", "8", "--element", "0", "--database", database)
+    assert "--lane 8 is outside 0..7" in ignored.output
+    table = _run("layout", "stash.p8s16w4.q32", "--operand", "to", "--by-lane", "--database", database).output.splitlines()
+    assert [line.split() for line in table[2:] if line.split()[1:]] == [[str(page), str(page)] for page in range(8)]
+    assert "page 6" in _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--format", "svg", "--database", database).output
+    assert _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--choose", "page", "8", "--database", database).exit_code == 2
+
+
+def test_trace_says_that_nothing_is_multiplied(database: Path) -> None:
+    result = _run("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
+    assert (result.exit_code, "scoop.r4c64.x2.q8 multiplies no matrices" in result.output) == (2, True)
+
+
+def test_export_has_the_instructions(database: Path) -> None:
+    text = _run("export", "--format", "csv", "--table", "variants", "--database", database).output
+    assert all(spelling in text for spelling in LAYOUTS)
+
+
+# --- the checker ------------------------------------------------------------------------------------------------------------
+
+_FOUR = "{%r0,%r1,%r2,%r3}"
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        (f"scoop.r4c64.x2.q8 {_FOUR}, [%rd0];", []),
+        (f"scoop.r4c64.x2.q8 {_FOUR}, [%rd0+64];", []),
+        ("scoop.r16c8.x1.trans.q16 {%r0,%r1}, [%rd0];", []),
+        (f"stash.p8s16w4.q32 [%rd0], {_FOUR};", []),
+        (f"scoop.r4c64.x4.q8 {_FOUR}, [%rd0];", ["unknown-instruction"]),
+        (f"scoop.r8c32.x2.q8 {_FOUR}, [%rd0];", ["unknown-instruction"]),
+        ("scoop.r4c64.x2.q8 {%r0,%r1}, [%rd0];", ["register-count"]),
+        (f"stash.p2s64w2.q32 [%rd0], {_FOUR};", ["register-count"]),
+        ("scoop.r4c64.x2.q8 {%f0,%f1,%f2,%f3}, [%rd0];", ["register-type"]),
+        (f"scoop.r4c64.x2.q8 {_FOUR}, %rd0;", ["operand-kind"]),
+        (f"stash.p8s16w4.q32 %rd0, {_FOUR};", ["operand-kind"]),
+        (f"stash.p8s16w4.q32 {_FOUR}, [%rd0];", ["operand-kind", "list"]),
+        (f"scoop.r4c64.x2.q8 {_FOUR}, [%rd0], 2;", ["operand-count"]),
+    ],
+)
+def test_lines_of_ptx_are_judged(line: str, rules: list[str], database: Path) -> None:
+    declared = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;"
+    text = f".version 7.8\n.target sm_90\n.address_size 64\n.entry k() {{\n{declared}\n{line}\nret;\n}}\n"
+    found = check(text, database=database)
+    assert sorted(finding.rule for finding in found) == sorted(rules)
+    assert {finding.line for finding in found} <= {6}
+    if not rules and ".trans" in line:
+        assert [finding.rule for finding in check(text.replace("sm_90", "sm_80"), database=database)] == ["target"]
+
+
+# --- many sizes in one form -------------------------------------------------------------------------------------------------
+
+_SPREAD = """
+kind: instruction
+name: "spread"
+family: "spread"
+title: "Spread rows of any of many widths"
+stem: "spread"
+scope: "warp"
+operation: "load"
+memory: true
+source: "5.1"
+syntax: "spread.{width}.{type}"
+qualifiers: {width: {title: "bytes of a row"}, type: {title: "type"}}
+extents: {width: "w{cols}"}
+operand_kinds:
+  out: {kind: "fragment", title: "bytes", type: "type", access: "write", source: "5.1"}
+  from: {kind: "address", title: "address of a row", of: "out", alignment: "16", row_bytes: "cols", source: "5.1"}
+operands: "out, [from]"
+forms:
+  - {width: "w{cols}", ranges: {cols: {first: 32, last: 128, step: 32}}, type: "q8", source: "5.1"}
+requires:
+  - {ptx: "7.0", targets: ["sm_80"], source: "5.1"}
+"""
+_SPREAD_LAYOUTS = """
+kind: register_layouts
+register_layouts:
+  - operands: ["out"]
+    of: {family: "spread"}
+    axes: {row: "4", col: "cols"}
+    at: {row: "lane // 8", col: "lane % 8 + 8 * i"}
+    source: "5.2"
+  - {operands: ["from"], name: "from", of: {family: "spread"}, axes: {row: "4"}, at: {lane: "row"}, source: "5.2"}
+"""
+
+
+def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(_ODD, tmp_path / "odd"))
+    (spec / "instructions/spread.yaml").write_text(_SPREAD, encoding="utf-8")
+    (spec / "spread.yaml").write_text(_SPREAD_LAYOUTS, encoding="utf-8")
+    out = tmp_path / "out"
+    result = _run("generate", "--spec", spec, "--out", out)
+    assert result.exit_code == 0, result.output
+    database = out / "generated/database/ptxmma.json"
+    (line,) = (line for line in _asked("list", "--database", database) if line["instruction"].startswith("spread"))
+    assert (line["instruction"], line["n"]) == ("spread.wCOLS.q8", "32..128 by 32")
+    for cols in (32, 64, 96, 128):
+        held = Held({"row": 4, "col": cols}, 32, cols // 8, lambda lane, i: (lane // 8, lane % 8 + 8 * i))
+        fragment = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("out")
+        assert all(fragment.coords(lane, i) == place for lane, i, place in held.places())
+        values = _numbered(held, 8)
+        assert np.array_equal(fragment.pack(values), _in_registers(held, values))
+    page = (out / "docs/reference/instructions/spread.rst").read_text(encoding="utf-8")
+    assert "COLS / 8" in page
+    header = (out / "generated/include/ptxmma/spread.h").read_text(encoding="utf-8")
+    assert "4 rows, cols columns" in header
+    cxx = shutil.which("g++") or shutil.which("clang++")
+    if cxx is not None:
+        source = """#include <ptxmma/ptxmma.cuh>
+static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::elements == 12, "");
+static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::registers == 3, "");
+static_assert(PTXMMA_SPREAD_WCOLS_OUT_B8_ELEMENTS(96) == 12, "");
+"""
+        command = [cxx, "-std=c++11", "-fsyntax-only", f"-I{out / 'generated/include'}", "-xc++", "-"]
+        subprocess.run(command, input=source, text=True, check=True)
+
+
+# --- beside others ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_families_stand_beside_the_real_ones(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay"
+    shutil.copytree(_ODD / "instructions", overlay / "instructions")
+    shutil.copy(_ODD / "layouts.yaml", overlay / "odd_layouts.yaml")
+    types = (_ODD / "types.yaml").read_text(encoding="utf-8")
+    registers = types[types.index("registers:") : types.index("carriers:")]
+    (overlay / "odd_types.yaml").write_text(types.replace(registers, ""), encoding="utf-8")
+    catalog = pipeline.read(paths.SPEC, overlay)
+    assert {layout.name for layout in catalog.database.layouts if layout.family in ("scoop", "stash")} == HELD.keys() | GIVEN.keys()
+    for spelling in LAYOUTS:
+        assert catalog.find(spelling).canonical == spelling
+    with pytest.raises(UnknownInstruction, match="scoop"):
+        catalog.find("scoop.m8n8.x4.q8")
+
+
+# --- a new output -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_output_takes_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("generate", "--spec", _ODD, "--out", out)
+    assert _run(*arguments).exit_code == 0
+    with monkeypatch.context() as registered:
+        registered.setitem(EMITTERS, "layouts_csv", Emitter(("generated/csv",), toy_output.__name__))
+        table = out / "generated/csv/layouts.csv"
+        assert "missing: generated/csv/layouts.csv" in _run(*arguments, "--check").output
+        assert _run(*arguments).exit_code == 0
+        lines = table.read_text(encoding="utf-8").splitlines()[2:]
+        expected = {f"{name},{held.threads},{'x'.join(map(str, held.axes.values()))}" for name, held in HELD.items()}
+        assert expected < set(lines)
+        assert len(lines) == len(HELD) + len(GIVEN)
+        assert _run(*arguments, "--check").exit_code == 0
+        table.write_text(table.read_text(encoding="utf-8").replace("scoop", "sloop"), encoding="utf-8")
+        (table.parent / "old.csv").write_text("# Generated by ptxmma (spec 0.0.1)\n", encoding="utf-8")
+        stale = _run(*arguments, "--check", "--only", "layouts_csv")
+        assert stale.exit_code == 1
+        assert "stale: generated/csv/layouts.csv" in stale.output
+        assert "orphaned: generated/csv/old.csv" in stale.output
+        assert _run(*arguments, "--only", "layouts_csv").exit_code == 0
+        assert [path.name for path in table.parent.iterdir()] == ["layouts.csv"]
+    assert "'layouts_csv' is no output" in _run(*arguments, "--only", "layouts_csv").output
+    assert "orphaned: generated/csv/layouts.csv" in _run(*arguments, "--check").output
+    assert _run(*arguments).exit_code == 0
+    assert not table.exists()
+    assert _run(*arguments, "--check").exit_code == 0

@@ -1,0 +1,70 @@
+"""Records the sessions of the pages again: `make transcripts`, after a change that shows in what commands print.
+
+A session whose output still matches is left alone.  Where a page leaves lines out, the new output leaves out what comes between the same
+two lines; where they are gone, everything is shown, and a person decides what to leave out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+from ptxmma import paths
+from shown_sessions import is_shown, printed, sessions
+
+_ROOT = Path(__file__).resolve().parent.parent
+#: The pages with sessions, and how their blocks are indented.
+_PAGES = {"README.md": "", "docs/commands.rst": "   ", "docs/check.rst": "   ", "docs/questions.rst": "   "}
+#: Files that a page shows, which its commands read.
+_FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)
+
+
+def recorded(page: str, indent: str, folder: Path) -> str:
+    """A page with what its commands print now, run one after another in a folder."""
+    for command, shown in list(sessions(page + "\n")):
+        text = printed(command, folder, SPEC=str(paths.SPEC))
+        if not is_shown(text, shown):
+            page = page.replace(_block(command, shown, indent), _block(command, elided(text, shown), indent), 1)
+    return page
+
+
+def elided(text: str, shown: str) -> str:
+    """A text without the lines that were left out of what was shown."""
+    lines, before = text.split("\n"), shown.split("\n")
+    for place, line in enumerate(before):
+        if line.strip() != "...":
+            continue
+        above, below = before[place - 1 : place], before[place + 1 : place + 2]
+        if all(each in lines for each in above + below):
+            first = lines.index(above[0]) + 1 if above else 0
+            last = lines.index(below[0], first) if below and below[0] in lines[first:] else len(lines)
+            lines[first:last] = [line]
+    return "\n".join(lines)
+
+
+def _block(command: str, text: str, indent: str) -> str:
+    """A command and its output as a page has them."""
+    first, *more = command.split("\n")
+    return textwrap.indent("\n".join([f"$ {first}", *(f"> {line}" for line in more), text]), indent)
+
+
+def main() -> int:
+    """Record every page; says which have changed."""
+    for name, indent in _PAGES.items():
+        path = _ROOT / name
+        page = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as scratch:
+            for file, lines in _FILES.findall(page):
+                (Path(scratch) / Path(file).name).write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
+            new = recorded(page, indent, Path(scratch))
+        print(f"{name}: {'is up to date' if new == page else 'recorded again'}")
+        if new != page:
+            path.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
