@@ -165,12 +165,9 @@ class Grammar:
         text = ptx.item(form, name)
         if random.random() < 0.2:
             return random.choice([Edit(place, "", f"without {name}"), Edit(place, f"{text}, {text}", f"{name} twice")])
-        inner = ptx.items(name.strip("{}"))
-        chosen = random.randrange(len(inner))
-        other, change = random.choice(list(neighbours.operand_others(form.operand(inner[chosen]), self._vocabulary)))
-        texts = [ptx.operand(form.operand(part)) for part in inner]
-        texts[chosen] = other
-        return Edit(place, "{" + ", ".join(texts) + "}" if name.startswith("{") else other, change)
+        chosen = random.choice(ptx.named(name))
+        other, change = random.choice(list(neighbours.operand_others(form.operand(chosen), self._vocabulary)))
+        return Edit(place, ptx.item(form, name, {chosen: other}), change)
 
 
 class Candidate(NamedTuple):
