@@ -410,3 +410,25 @@ def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
     result = _run("validate", "--spec", toy)
     assert result.exit_code == 1
     assert re.search(r"layouts.yaml:24:13: the formula reads 'n', which ranges in toy\S+: one layout serves all its numbers", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("scoop", 'alignment: "cols * bits // 8"', 'alignment: "foo * 2"', r"scoop.yaml:\d+:\d+: unknown name 'foo'; known here: bits, "),
+        ("scoop", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols *"', r"scoop.yaml:\d+:\d+: syntax error in formula 'cols \*'"),
+        (
+            "stash",
+            'operation: "store"',
+            'operation: "multiply"',
+            r"stash.yaml:\d+:\d+: an instruction that multiplies has .*; a, b, d is missing",
+        ),
+    ],
+)
+def test_a_wrong_address_or_operation_is_an_error_with_a_place(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
+    spec = tmp_path / "odd"
+    shutil.copytree(Path(__file__).parent / "odd", spec)
+    _edit(spec / "instructions" / f"{file}.yaml", old, new)
+    result = _run("validate", "--spec", spec)
+    assert result.exit_code == 1, result.output
+    assert re.search(message, result.stderr), result.stderr

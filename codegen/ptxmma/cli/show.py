@@ -149,11 +149,11 @@ def _evidence(answer: Answer) -> list[str]:
         machine = f" ({_either(ran['machine'])})" if ran["machine"] else ""
         lines.append(f"run on {ran['chip']}, {ran['how']}{machine}: {ran['launches']} launches{wrong}")
     if not proof["executed"]:
-        lines.append("not executed: no chip that was asked runs it")
+        lines.append("not executed: no recorded run on a chip has it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
     if not proof["assembled"]:
-        lines.append("not assembled: no assembler was asked, or none accepts it")
+        lines.append("not assembled: no recorded answer of an assembler accepts it")
     return lines + [f"outdated: a fact has changed since the answer of {witness}" for witness in proof["stale"]]
 
 

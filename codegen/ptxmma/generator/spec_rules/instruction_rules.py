@@ -24,6 +24,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         if _is_order(entry) and not entry.memory:
             yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
         yield from _requirements(context, entry, place)
+        matrices = set(entry.operand_kinds) | {operand.of for operand in entry.operand_kinds.values()}
+        if entry.operation == "multiply" and (missing := {"a", "b", "d"} - matrices):
+            message = f"an instruction that multiplies has the matrices a, b and d; {listed(sorted(missing))} is missing"
+            yield Problem(context.at(*place, "operation"), message)
 
 
 def _is_order(entry: InstructionSet) -> bool:

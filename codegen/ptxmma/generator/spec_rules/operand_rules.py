@@ -9,8 +9,10 @@ from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import InstructionSet, OperandKind
+from ptxmma.model import InstructionSet, OperandKind, formula
 
+#: What formulas may read beside the sizes of an instruction.
+_NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
 #: Kinds of operands of which an instruction has one for each matrix that they describe.
 _ONE_FOR_EACH = ("descriptor", "scale-data")
 _SCALE_IDS = ("byte-id", "thread-id")
@@ -52,6 +54,8 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
         yield Problem(here, f"{name!r} may be an immediate, as every scale id: say immediate: true")
     if operand.kind == "address" and not operand.alignment:
         yield Problem(here, f"address {name!r} needs alignment: the bytes to whose multiples it is aligned")
+    for key, text in (("alignment", operand.alignment), ("row_bytes", operand.row_bytes)):
+        yield from _size(context, entry, text, (*place, key))
     if operand.kind == "majorness" and not operand.meanings:
         yield Problem(here, f"{name!r} needs meanings: what each legal immediate means")
     if operand.kind in ("immediate", "negation") and not operand.values and operand.limit < 0:
@@ -61,6 +65,20 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
     ):
         allowed = listed(map(str, values if operand.limit < 0 else ())) or f"0..{operand.limit}"
         yield Problem(context.at(*place, "default"), f"{operand.default} is no value of {name!r}; there are {allowed}")
+
+
+def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
+    """A formula for a number of bytes reads the sizes of its instruction, and what formulas of layouts read."""
+    sizes = {name for extents in entry.extents.values() for name in formula.placeholders(extents.pattern)}
+    sizes |= {name for extents in entry.extents.values() for numbers in extents.values.values() for name in numbers}
+    try:
+        unknown = sorted(formula.names(formula.parse(text)).keys() - sizes - _NUMBERS) if text else []
+    except formula.FormulaError as error:
+        position = context.at(*place)
+        yield Problem(position._replace(column=position.column + error.column), str(error))
+        return
+    for name in unknown:
+        yield Problem(context.at(*place), f"unknown name {name!r}; known here: {listed(sorted(sizes | _NUMBERS))}")
 
 
 def _scale_ids(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
