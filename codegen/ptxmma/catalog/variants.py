@@ -49,7 +49,7 @@ class Variant:
         """Its name in generated code, before it is recased."""
         return _identify(self.instruction, self.facts)
 
-    @property
+    @functools.cached_property
     def ranging(self) -> dict[str, list[int]]:
         """The extents for which its form has many numbers, with all of them, ascending."""
         return ranging(self.form)
@@ -64,7 +64,7 @@ class Variant:
         """The token that spells its sizes: ``m64n8k16``; ``""`` without one."""
         return self.qualifiers.get(self.instruction.shape, "")
 
-    @property
+    @functools.cached_property
     def shape_label(self) -> str:
         """Its shape, with a capital letter for an extent that ranges: ``m64nNk16``."""
         capitals = {extent: extent.upper() for extent in self.ranging}

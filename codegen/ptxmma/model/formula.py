@@ -76,6 +76,7 @@ def parse(text: str) -> ast.expr:
     return tree
 
 
+@functools.lru_cache(maxsize=4096)
 def names(tree: ast.expr) -> dict[str, int]:
     """The variables that a formula reads, each with the column of its first use."""
     found: dict[str, int] = {}
