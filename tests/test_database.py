@@ -235,6 +235,9 @@ def test_tables_follow_the_structs(sql: sqlite3.Connection, catalog: Catalog) ->
         for position, case in enumerate(cases)
     ]
     assert sorted(sql.execute(query).fetchall()) == sorted(formulas)
+    rows = sql.execute("SELECT tool, target, ptx, compiled_for, asked, example, answer, database FROM sightings").fetchall()
+    seen = [one for erratum in spec.errata for one in erratum.seen]
+    assert sorted(rows) == sorted(msgspec.structs.astuple(one) for one in seen)
     query = "SELECT condition FROM requirements WHERE instruction = 'mma' ORDER BY position"
     mma = next(entry for entry in spec.instructions if entry.name == "mma")
     read = [json.loads(text) if text else [] for (text,) in sql.execute(query)]
