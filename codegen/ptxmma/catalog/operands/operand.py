@@ -45,6 +45,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         writes: addresses: whether the instruction writes the memory there.
         unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
         layout: the layout of its elements, where it has one.
+        observed: the target on which that layout was measured, e.g. ``"sm_90"``; ``""`` where the manual states it.
         sparsity: for a sparse A, the pattern of its zeros.
         source: section of the PTX ISA.
     """
@@ -76,6 +77,7 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     writes: bool = False
     unit: str = ""
     layout: Layout | None = None
+    observed: str = ""
     sparsity: Granularity | None = None
 
     def __repr__(self) -> str:

@@ -46,10 +46,11 @@ class Context(NamedTuple):
         return plan
 
     def layout(self) -> Known:
-        """The layout of the operand, and its sizes where an extent ranges."""
+        """The layout of the operand, where it was observed, and its sizes where an extent ranges."""
         plan = self.plan()
-        variables = plan.variables | self.variant.extents
-        return {"layout": self.database.layout[plan.name], "sizes": layouts.sizes(self.spec.register_layouts[plan.entry].axes, variables)}
+        entry = self.spec.register_layouts[plan.entry]
+        sizes = layouts.sizes(entry.axes, plan.variables | self.variant.extents)
+        return {"layout": self.database.layout[plan.name], "observed": entry.observed, "sizes": sizes}
 
     def element(self) -> Known:
         """The type of the operand's elements."""
