@@ -19,6 +19,7 @@ import pytest
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import python_layouts
+from ptxmma.generator.emit.index_functions import Sparsity, of_layout
 from ptxmma.model import Layout, SharedMemory
 from ptxmma.model.formula import evaluate, parse
 
@@ -126,8 +127,8 @@ def test_chunks_and_windows_equal_the_model(catalog: Catalog, functions: Functio
 
 def test_a_layout_with_two_patterns_of_zeros_has_a_function_for_each(catalog: Catalog) -> None:
     layout = next(layout for layout in _layouts(catalog, "fragment") if layout.name == "mma_sp_m16n8k32_a_b16")
-    both = [python_layouts._Sparsity("2:4", 4, 2, 2), python_layouts._Sparsity("1:4", 4, 1, 2)]
-    made = {function.name for function in python_layouts._layout(catalog.database.spec, layout, both)}
+    both = [Sparsity("2:4", 4, 2, 2), Sparsity("1:4", 4, 1, 2)]
+    made = {function.name for function in of_layout(layout, both, "9.7")}
     assert {f"{layout.name}_{what}_{pattern}" for what in ("chunk", "window") for pattern in ("2_4", "1_4")} <= made
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.expressions import gather
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import Output
+from ptxmma.generator.emit import Output, index_functions
 from ptxmma.generator.emit.formula_text import to_python
+from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import DescriptorField, Layout, SharedMemory, Spec
-from ptxmma.model.bitmap import BitMap
+from ptxmma.model import DescriptorField, SharedMemory
 
 _PACKAGE = "generated/python/ptxmma_layouts"
 _LONGEST_LINE = 140
@@ -35,13 +34,11 @@ class Function(NamedTuple):
 def emit(catalog: Catalog) -> Iterator[Output]:
     """The package: a module for each family that has layouts, and one for shared memory."""
     spec = catalog.database.spec
-    families: dict[str, list[Layout]] = {}
-    for layout in catalog.database.layouts:
-        families.setdefault(layout.family, []).append(layout)
-    used = _sparsities(catalog)
+    families: dict[str, list[Function]] = {}
+    for layout, made in index_functions.functions(catalog):
+        families.setdefault(layout.family, []).extend(map(_layout, made))
     modules: dict[str, tuple[str, dict[str, dict[str, int]], list[Function]]] = {}
-    for family, layouts in families.items():
-        functions = [function for layout in layouts for function in _layout(spec, layout, used.get(layout.name, []))]
+    for family, functions in families.items():
         modules[_identifier(family)] = (f"Layouts of {_plain(family)}: which thread holds which element.", {}, functions)
     memory = spec.shared_memory
     if memory is not None:
@@ -76,114 +73,12 @@ def _doc(title: str, lines: Iterable[str], source: str) -> list[str]:
     return [title, "", *lines, f"Source: {_plain(source)}."]
 
 
-def _log2(number: int) -> int:
-    """The exponent of a power of two; anything else is no bit map."""
-    if number < 1 or number & (number - 1):
-        raise ValueError(f"{number} is not a power of two")
-    return number.bit_length() - 1
-
-
-# --- layouts ----------------------------------------------------------------------------------------------------------------
-
-
-class _Sparsity(NamedTuple):
-    """How a sparse operand of a layout is packed."""
-
-    name: str  # of the pattern: "2:4"
-    chunk: int
-    kept: int
-    per_register: int
-
-
-def _sparsities(catalog: Catalog) -> dict[str, list[_Sparsity]]:
-    """For each layout of sparse operands, the patterns of zeros that it is used with."""
-    found: dict[str, dict[_Sparsity, None]] = {}
-    for instruction in catalog.all():
-        for form in instruction.forms if instruction.sparse else ():
-            for operand in form.operands:
-                if operand.layout is not None and operand.sparsity is not None:
-                    pattern = operand.sparsity
-                    entry = _Sparsity(pattern.name, pattern.chunk, pattern.kept, operand.elements_per_register)
-                    found.setdefault(operand.layout.name, {})[entry] = None
-    return {name: list(entries) for name, entries in found.items()}
-
-
-#: What a thread holds, by the kind of layout, and where it lies.
-_HOLDINGS = {
-    "fragment": "element ``i`` of thread ``lane``",
-    "metadata": "the field of a chunk",
-    "scale": "a scale factor",
-    "address": "the address of a {last}",
-}
-
-
-def _layout(spec: Spec, layout: Layout, sparsities: list[_Sparsity]) -> Iterator[Function]:
-    """The function of a layout the way of its formula, its inverse, and of a sparse matrix the columns of the full one."""
-    name, entry = _identifier(layout.name), spec.register_layouts[layout.entry]
-    to_axes = layout.map.outputs.keys() == layout.axes.keys()
-    # The thread comes first, and what programs seldom choose last.
-    inputs = ("lane", "i") if to_axes else tuple(layout.axes)
-    outputs = tuple(layout.map.outputs)
-    widest = [f"That is the largest size, {layout.axes[axis]}; a smaller one has the first of these." for axis in layout.growing]
-    forward, backward = _ranges(layout.map.inputs, inputs, layout.zeros), _ranges(layout.map.outputs, outputs, layout.zeros)
-    defaults = () if to_axes else layout.apart
-    title = f"{', '.join(layout.map.outputs).capitalize()} of {_HOLDINGS[layout.kind].format(last=layout.coordinates[-1])}."
-    doc = _doc(title, [f"{_described(layout, sparsities)}.", f"{forward} -> {backward}.", *widest], entry.source)
-    yield _mapping(name, layout.map, inputs, outputs, doc, layout.zeros, defaults)
-    doc = _doc(f"The inverse of ``{name}``.", [f"{backward} -> {forward}.", *widest], entry.source)
-    yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, doc, layout.zeros)
-    for sparsity in sparsities:
-        suffix = f"_{_identifier(sparsity.name)}" if len(sparsities) > 1 else ""
-        ratio = sparsity.chunk // sparsity.kept
-        first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.kept))
-        title = f"First column, in the full matrix, of the chunk that element ``i`` of ``{name}`` comes from."
-        lines = [f"{forward} -> 0..{(layout.cols - sparsity.kept) * ratio} in steps of {sparsity.chunk}."]
-        yield Function(f"{name}_chunk{suffix}", "lane, i", _doc(title, lines, entry.source), [f"return {first}"])
-        width = sparsity.per_register * ratio
-        first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.per_register))
-        title = f"First and last column, in the full matrix, that the register of element ``i`` of ``{name}`` covers."
-        body = [f"first = {first}", f"return first, first + {width - 1}"]
-        yield Function(f"{name}_window{suffix}", "lane, i", _doc(title, [f"{forward} -> {width} columns."], entry.source), body)
-
-
-def _described(layout: Layout, sparsities: list[_Sparsity]) -> str:
-    """What a layout is of: the matrix, the shape, the width of its elements, the sizes of its axes."""
-    what = {
-        "metadata": "Metadata",
-        "scale": f"Scale factors of {'A' if 'row' in layout.axes else 'B'}",
-        "address": "Addresses",
-    }.get(layout.kind, " and ".join(name.upper() if len(name) == 1 else name for name in layout.operands))
-    width = f", {layout.bits}-bit elements" if layout.bits else ""
-    of = _plain(f"{layout.family} {layout.shape}".rstrip())
-    sizes = " x ".join(f"{layout.axes[axis]} {axis}s" for axis in layout.coordinates)
-    return f"{what} of {of}{width}, {sizes}{', packed' if sparsities else ''}"
-
-
-def _ranges(widths: Mapping[str, int], names: Iterable[str], zeros: Mapping[str, int]) -> str:
-    """The values that inputs or outputs take: ``lane 0..31, bit 0..28 in steps of 4``."""
-    parts = []
-    for name in names:
-        low = zeros.get(name, 0)
-        last = ((1 << widths[name]) - 1) << low
-        values = f"0..{last}" if last else "0"
-        parts.append(f"{name} {values}" + (f" in steps of {1 << low}" if last and low else ""))
-    return ", ".join(parts)
-
-
-def _mapping(
-    name: str,
-    bit_map: BitMap,
-    inputs: Iterable[str],
-    outputs: Iterable[str],
-    doc: list[str],
-    zeros: Mapping[str, int],
-    defaults: Iterable[str] = (),
-) -> Function:
-    """The function of a bit map.  A result that is always 0 still has the type of the arguments."""
-    parameters = [f"{field}=0" if field in defaults else field for field in inputs]
-    body = [f"{field} = {gather(bit_map, field, zeros=zeros) if bit_map.outputs[field] else f'{parameters[0]} & 0'}" for field in outputs]
-    body.append(f"return {', '.join(outputs)}")
-    return Function(name, ", ".join(parameters), doc, body)
+def _layout(function: IndexFunction) -> Function:
+    """A function of a layout in Python."""
+    parameters = ", ".join(f"{name}=0" if name in function.optional else name for name in function.parameters)
+    body = [*(f"{name} = {expression}" for name, expression in function.steps), f"return {', '.join(function.results.values())}"]
+    doc = _doc(_plain(function.title), map(_plain, function.notes), function.source)
+    return Function(_identifier(function.name), parameters, doc, body)
 
 
 # --- shared memory ----------------------------------------------------------------------------------------------------------
