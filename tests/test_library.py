@@ -102,7 +102,7 @@ def test_defaults_may_be_left_out() -> None:
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
         ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must stand first", "m64n48k32.s32.s8.s8"),
-        ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is not a matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
     ],
 )
 def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: str, close: str) -> None:
@@ -115,7 +115,7 @@ def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: s
 
 @pytest.mark.parametrize("spelling", ["add.s32", "", "x" * 5000])
 def test_nothing_is_close_to_what_is_no_matrix_instruction(spelling: str) -> None:
-    with pytest.raises(ptxmma.UnknownInstruction, match=r"is no matrix instruction$") as caught:
+    with pytest.raises(ptxmma.UnknownInstruction, match=r"is not a matrix instruction$") as caught:
         ptxmma.instruction(spelling)
     assert caught.value.spelling == spelling
     assert caught.value.close == []

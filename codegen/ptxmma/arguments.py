@@ -1,4 +1,4 @@
-"""Arguments that are integers or arrays of integers, checked."""
+"""Arguments, checked, and as messages quote them."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def integer(name: str, value: Any, wanted: str = "one integer") -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}") from None
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text as messages quote it: cut after ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,0 +1,125 @@
+"""CuTe's texts read back: what it prints, and the types that its headers write."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from ptxmma.catalog.cute_layout import CuteLayout, Modes, Swizzle
+
+_BLANKS = re.compile(r"(?:\s|cute::)*")
+_INTEGER = re.compile(r"(?:Int|C)\s*<\s*([0-9]{1,18})\s*>|_?([0-9]{1,18})\b")  # no index of 64 bits is longer
+_OPENING = re.compile(r"\(|(?:Shape|Stride|tuple)\s*<")
+_LAYOUT = re.compile(r"Layout\s*<")
+_SWIZZLE = re.compile(r"(?:Swizzle|Sw|S)\s*<\s*_?([0-9]{1,2})\s*,\s*_?([0-9]{1,2})\s*,\s*_?(-?[0-9]{1,2})\s*>")
+_POINTER = re.compile(r"smem_ptr\s*\[\s*([0-9]{1,9})b\s*\]\s*\(\s*unset\s*\)")
+_DEPTH = 32  # CuTe's own layouts nest three or four deep
+
+
+def from_cute(text: str) -> CuteLayout:
+    """Reads what CuTe prints, or the type that its headers write.
+
+    ``((4,8),(2,2)):((32,1),(16,8))``; integers also as ``_8``, ``Int<8>`` or ``C<8>``, and tuples as ``Shape<…>``, ``Stride<…>`` or
+    ``tuple<…>``; ``Layout<Shape<…>,Stride<…>>``; all with or without ``cute::``.  A swizzled layout is ``Sw<3,4,3> o 0 o (8,64):(64,1)``.
+    With ``smem_ptr[16b](unset)`` for the offset, the swizzle is one of byte addresses and the strides count elements of 16 bits: it
+    becomes the swizzle of their indices, ``Sw<3,3,3>``.
+
+    A text describes one of our operands where ``from_cute(text) == from_cute(operand.to_cute())``.
+
+    Raises:
+        TypeError: no string.
+        ValueError: anything else; the message names the column, from 1, and what was expected there, or what is wrong with the layout.
+    """
+    reader = _Reader(text)
+    swizzle, offset = reader.composition()
+    shape, stride = reader.layout()
+    reader.end()
+    return CuteLayout(shape, stride, swizzle, offset)
+
+
+class _Reader:
+    """Reads a text of CuTe from left to right."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"CuTe's text must be a string, not {type(text).__name__}")
+        self.text = text
+        self.at = 0
+
+    def composition(self) -> tuple[Swizzle | None, int]:
+        """``Sw<3,4,3> o 0 o``, if it is there."""
+        swizzle, offset = self.swizzle(), 0
+        if swizzle is None:
+            return None, 0
+        self._take("o", '"o" after the swizzle')
+        if pointer := self._take(_POINTER):
+            swizzle = _of_elements(swizzle, int(pointer[1]))
+        else:
+            offset = self._integer("an offset or smem_ptr[16b](unset)")
+        self._take("o", '"o" after the offset')
+        return swizzle if swizzle.bits else None, offset
+
+    def swizzle(self) -> Swizzle | None:
+        """``Sw<3,4,3>``, if it is there."""
+        found = self._take(_SWIZZLE)
+        return Swizzle(*map(int, found.groups())) if found else None
+
+    def layout(self) -> tuple[Modes, Modes]:
+        """Shape and stride."""
+        typed = self._take(_LAYOUT)
+        shape = self._modes()
+        separator = "," if typed else ":"
+        self._take(separator, f'"{separator}" and the strides')
+        stride = self._modes()
+        if typed:
+            self._take(">", '">" after the strides')
+        return shape, stride
+
+    def end(self) -> None:
+        self._take(re.compile(r"\Z"), "the end of the text")
+
+    def _modes(self, depth: int = 0) -> Modes:
+        """Integers, nested in tuples."""
+        if depth > _DEPTH:
+            self._fail(f"no more than {_DEPTH} parentheses within each other")
+        opening = self._take(_OPENING)
+        if not opening:
+            return self._integer('an integer of at most 18 digits or "("')
+        closing = ")" if opening[0] == "(" else ">"
+        modes = [self._modes(depth + 1)]
+        while not self._take(closing):
+            self._take(",", f'"," or "{closing}"')
+            if closing == ")" and self._take(closing):  # Python writes a tuple of one as (8,)
+                break
+            modes.append(self._modes(depth + 1))
+        return tuple(modes)
+
+    def _integer(self, wanted: str) -> int:
+        found = self._take(_INTEGER, wanted)
+        assert found
+        return int(found[1] or found[2])
+
+    def _take(self, token: str | re.Pattern[str], wanted: str = "") -> re.Match[str] | None:
+        """What is next, if it is this; what is ``wanted`` must be there."""
+        blanks = _BLANKS.match(self.text, self.at)
+        assert blanks
+        self.at = blanks.end()
+        found = re.compile(re.escape(token) if isinstance(token, str) else token).match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        elif wanted:
+            self._fail(wanted)
+        return found
+
+    def _fail(self, wanted: str) -> NoReturn:
+        rest = self.text[self.at :]
+        found = repr(rest[:12]) if rest else "the end of the text"
+        raise ValueError(f"column {self.at + 1}: expected {wanted}, not {found}")
+
+
+def _of_elements(swizzle: Swizzle, bits: int) -> Swizzle:
+    """A swizzle of byte addresses as one of elements of so many bits."""
+    power = bits.bit_length() - 1
+    if bits < 1 or bits & bits - 1 or swizzle.base + 3 < power:
+        raise ValueError(f"smem_ptr[{bits}b]: {swizzle} does not keep elements of {bits} bits whole")
+    return Swizzle(swizzle.bits, swizzle.base + 3 - power, swizzle.shift)

@@ -1,0 +1,226 @@
+"""One instruction: what the database knows of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from ptxmma.catalog import layouts, operands, requirements
+from ptxmma.catalog.metadata import Metadata
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.scales import Scales
+from ptxmma.catalog.variants import Variant, sizes_in
+from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.evidence import Evidence
+
+_Stated = TypeVar("_Stated", Semantics, Statement)
+
+
+class Missing(ValueError, KeyError, AttributeError):
+    """An instruction has not what was asked of it: an operand, sparsity metadata, scale factors.
+
+    A ``ValueError``; a ``KeyError`` too, and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` tells.
+    """
+
+    __str__ = Exception.__str__  # a KeyError would quote the message
+
+
+class OperandForm(msgspec.Struct, frozen=True):
+    """One operand list of an instruction.
+
+    Attributes:
+        name: ``"registers"`` or ``"descriptor"``, by where A comes from; ``""`` where there is one list only.
+        syntax: the manual's text: ``"d, a, b-desc, scale-d"``.
+        operands: the operands in order.
+    """
+
+    name: str
+    syntax: str
+    operands: tuple[Operand, ...]
+
+    def __repr__(self) -> str:
+        return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
+
+    def operand(self, name: str) -> Operand:
+        """The operand of that name; :class:`Missing` where the form has none."""
+        for operand in self.operands:
+            if operand.name == name:
+                return operand
+        raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
+
+
+class Instruction:
+    """One instruction: a canonical spelling with everything the database knows of it."""
+
+    def __init__(self, database: Database, variant: Variant) -> None:
+        self.database = database
+        self.variant = variant
+        self.canonical = variant.canonical
+        self.family = variant.instruction.family
+        self.documented = variant.form.documented
+        self.sparse = variant.instruction.sparse
+
+    def __repr__(self) -> str:
+        return f"<ptxmma.Instruction {self.canonical}>"
+
+    @property
+    def identifier(self) -> str:
+        """Its name in generated code: ``mma_sp_m16n8k32_f32_f16_f16_f32``."""
+        return self.variant.identifier
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """The sizes that its qualifiers say: ``{"m": 16, "n": 8, "k": 16}``, ``{"rows": 8, "cols": 8, "num": 4}``."""
+        return dict(self.variant.extents)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of its shape, ``(m, n, k)`` of one that multiplies; None for instructions without a shape."""
+        return tuple(self.shape_sizes.values()) or None
+
+    @property
+    def shape_sizes(self) -> dict[str, int]:
+        """The sizes that its shape says: ``{"m": 16, "n": 8, "k": 16}``; none for instructions without a shape."""
+        variant = self.variant
+        return sizes_in(variant.instruction.extents[variant.instruction.shape], variant.shape) or {} if variant.shape else {}
+
+    @property
+    def operation(self) -> str:
+        """What it does: ``"multiply"``, ``"load"``, ``"store"``, ``"transpose"`` or ``"synchronise"``."""
+        return self.variant.instruction.operation
+
+    @property
+    def qualifiers(self) -> dict[str, str]:
+        """The value of each qualifier, without its dot; ``""`` where it is absent."""
+        return {name: str(self.variant.facts.get(name, "")) for name in self.variant.instruction.qualifiers}
+
+    def accepted_by(self) -> dict[str, Version]:
+        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""
+        return dict(self._accepted)
+
+    @functools.cached_property
+    def _accepted(self) -> dict[str, Version]:
+        return requirements.accepted_by(self.database.spec, self.variant)
+
+    def requirements(self) -> list[Requirement]:
+        """What the manual states, rule by rule, each with its source; all of them hold together.
+
+        Empty for an instruction that the manual does not have: see :meth:`accepted_by` and :meth:`observed`.
+        """
+        return requirements.stated(self.variant) if self.documented else []
+
+    def observed(self) -> list[Observation]:
+        """Where assemblers differ from the manual, or from each other."""
+        return requirements.observed(self.variant)
+
+    def releases(self) -> dict[str, str]:
+        """Where releases of the assembler differ, in words.
+
+        Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling where the
+        releases differ about the instruction itself.
+        """
+        return requirements.releases(self.database.spec, self.variant)
+
+    def semantics(self) -> list[Semantics]:
+        """What its arithmetic promises."""
+        return self._matching(self.variant.instruction.semantics)
+
+    def undefined(self) -> list[Statement]:
+        """When its behaviour is undefined."""
+        return self._matching(self.variant.instruction.undefined)
+
+    def uniform(self) -> list[Statement]:
+        """What must be the same over the threads that execute it."""
+        return self._matching(self.variant.instruction.uniform)
+
+    def notes(self) -> list[Statement]:
+        """What else is worth knowing about it."""
+        return self._matching(self.variant.instruction.notes)
+
+    def errata(self) -> list[Erratum]:
+        """Where the manual is wrong about its family."""
+        return [entry for entry in self.database.spec.errata if entry.family == self.family]
+
+    @property
+    def evidence(self) -> Evidence:
+        """What stands behind it: which assemblers accept it where, what chips did with it, which other projects agree."""
+        from ptxmma.catalog import evidence
+
+        return evidence.of(self.database).of(self.canonical)
+
+    def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
+        return [entry for entry in entries if matches(entry.when, self.variant.facts)]
+
+    @functools.cached_property
+    def forms(self) -> tuple[OperandForm, ...]:
+        """Its operand lists, A in registers before A by descriptor."""
+        instruction = self.variant.instruction
+        forms = []
+        for text in instruction.operands.get(self.variant.form.operands, ()):
+            described = tuple(operands.describe(self.database, self.variant, name) for name in operand_names(text))
+            forms.append(OperandForm(_form_name(instruction, described), text, described))
+        return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
+
+    def operand(self, name: str) -> Operand:
+        """The operand of that name in the first form that has it; :class:`Missing` where none has."""
+        for form in self.forms:
+            for operand in form.operands:
+                if operand.name == name:
+                    return operand
+        known = {operand.name: operand for form in self.forms for operand in form.operands}
+        described = [each for each, operand in known.items() if operand.kind == "descriptor" and operand.of == name]
+        hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
+        raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")
+
+    @functools.cached_property
+    def metadata(self) -> Metadata:
+        """The layout of its sparsity metadata.
+
+        Raises:
+            Missing: the instruction is not sparse.
+        """
+        pattern = layouts.granularity(self.database.spec, self.variant)
+        kinds = self.variant.instruction.operand_kinds
+        name = next((name for name, entry in kinds.items() if entry.kind == "metadata"), "")
+        plan = layouts.plan(self.database.spec, self.variant, name) if name else None
+        if pattern is None or plan is None:
+            raise Missing(f"{self.canonical} is not sparse: it has no metadata")
+        spec = self.database.spec
+        return Metadata(self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant)
+
+    def scales(self, matrix: str) -> Scales:
+        """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
+
+        Raises:
+            Missing: the instruction does not scale that matrix.
+        """
+        spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
+        operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
+        present = {part.name for form in self.forms for part in form.operands}
+        plan = layouts.plan(spec, self.variant, operand) if operand in present else None
+        if plan is None:
+            raise Missing(f"{self.canonical} has no scale factors for {matrix!r}")
+        element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
+        return Scales(self.database.layout[plan.name], matrix, element, operand)
+
+
+def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
+    """``"registers"`` or ``"descriptor"`` where a matrix may come from either; ``""`` elsewhere."""
+    kinds = instruction.operand_kinds
+    either = {entry.of for entry in kinds.values() if entry.kind == "descriptor"} & kinds.keys()
+    for operand in described:
+        if operand.name in either:
+            return "registers"
+        if operand.kind == "descriptor" and operand.of in either:
+            return "descriptor"
+    return ""
+
+
+def operand_names(syntax: str) -> list[str]:
+    """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
+    return [name.strip(" {}[]") for name in syntax.split(",")] if syntax else []

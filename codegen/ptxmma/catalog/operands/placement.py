@@ -1,0 +1,145 @@
+"""Where the elements of an operand lie: from threads and elements to places of the matrix, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ptxmma.arguments import in_range
+from ptxmma.model import Layout
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The part of an :class:`~ptxmma.Operand` that its layout decides.
+
+    Attributes:
+        name, elements, sizes, layout: as in :class:`~ptxmma.Operand`.
+    """
+
+    name: str
+    elements: int = 0
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)
+    layout: Layout | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What :meth:`coords` returns and :meth:`locate` takes, in order: ``("row", "col")``; empty without a layout."""
+        return self.layout.coordinates if self.layout is not None else ()
+
+    @property
+    def rows(self) -> int:
+        """Rows of the matrix whose elements it holds; 0 without one."""
+        return self._along(0)
+
+    @property
+    def cols(self) -> int:
+        """Columns of the matrix whose elements it holds; 0 without one."""
+        return self._along(1)
+
+    def _along(self, side: int) -> int:
+        """Rows (0) or columns (1) of its matrix."""
+        if self.layout is None:
+            return 0
+        return self.sizes.get(self.layout.plane[side], int(self.layout.kind == "fragment"))
+
+    @property
+    def computations(self) -> int:
+        """Independent products that the instruction computes: 4 for ``m8n8k4`` with f16, else 1."""
+        return self.sizes.get("computation", 1)
+
+    def coords(self, lane: Any, i: Any = 0) -> Any:
+        """The place of element ``i`` of thread ``lane``, a number for each of :attr:`axes`: ``(row, col)``.
+
+        ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1, from the lowest bits of register 0 on.
+        For a sparse A, ``col`` is the column in the packed matrix.  Integers or arrays; arrays (whatever has a shape) are not checked, and
+        their integers need 16 bits or more.  Of an address, which has no elements: the row of memory that begins at the address of thread
+        ``lane``, or None where the instruction ignores that address.
+
+        Raises:
+            TypeError: something that is neither an integer nor an array.
+            ValueError: the operand has no layout, a scalar is out of range, or an array has threads whose addresses are ignored.
+        """
+        layout = self._placed()
+        lane = in_range("lane", lane, layout.threads)
+        if "i" not in layout.to_axes.inputs:
+            in_range("i", i, 1)
+            ignored = lane >> layout.to_axes.inputs["lane"]
+            if isinstance(lane, int) and ignored:
+                return None
+            if not isinstance(lane, int) and ignored.any():
+                last = (1 << layout.to_axes.inputs["lane"]) - 1
+                raise ValueError(f"lane of operand {self.name!r} leaves 0..{last}, the threads whose addresses count")
+        place = layout.to_axes.apply({"lane": lane, "i": in_range("i", i, max(self.elements, 1))})
+        return tuple(place[axis] for axis in self.axes)
+
+    def computation(self, lane: Any, i: Any) -> Any:
+        """Which of the instruction's independent products the element belongs to; 0 except for ``m8n8k4`` with f16."""
+        layout = self.fragment()
+        place = layout.to_axes.apply({"lane": in_range("lane", lane, layout.threads), "i": in_range("i", i, self.elements)})
+        return place.get("computation", 0)
+
+    def locate(self, *coordinates: Any, **named: Any) -> Any:
+        """``(lane, i)`` of the element at a place: the inverse of :meth:`coords`; of an address, ``lane``.
+
+        The coordinates are those of :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element is
+        held in copies, it is the first of them; with ``computation=``, that of one of several independent products.
+
+        Raises:
+            TypeError: a coordinate that is neither an integer nor an array, missing, unknown or given twice.
+            ValueError: the operand has no layout, or a scalar lies outside the matrix.
+        """
+        layout = self._placed()
+        place = self._place(layout, coordinates, named)
+        found = layout.to_axes.inverse().apply(place)
+        return (found["lane"], found["i"]) if "i" in found else found["lane"]
+
+    def places(self, *coordinates: Any, **named: Any) -> list[Any]:
+        """Every ``(lane, i)`` that holds the element at a place, ascending; of an address, every ``lane``.
+
+        Raises:
+            TypeError, ValueError: as :meth:`locate`.
+        """
+        layout = self._placed()
+        place = self._place(layout, coordinates, named)
+        for axis in layout.apart:
+            place[axis] = 0
+        found = [place]
+        for axis in layout.apart:
+            if axis not in named:
+                found = [one | {axis: number} for one in found for number in range(self.sizes[axis])]
+            else:
+                found = [one | {axis: named[axis]} for one in found]
+        back = (layout.to_axes.inverse().apply(one) for one in found)
+        return sorted((one["lane"], one["i"]) if "i" in one else one["lane"] for one in back)
+
+    def _place(self, layout: Layout, coordinates: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+        """The number of each axis, checked; 0 for those that tell copies and products apart and are not given."""
+        names = (*self.axes, *layout.apart)
+        if len(coordinates) > len(names):
+            raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {len(coordinates)} were given")
+        given = dict(zip(names, coordinates, strict=False))
+        if unknown := (named.keys() - set(names)) | (named.keys() & given.keys()):
+            raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {', '.join(sorted(unknown))} does not fit")
+        given |= named
+        if missing := [axis for axis in self.axes if axis not in given]:
+            raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {', '.join(missing)} is missing")
+        return {axis: in_range(axis, given.get(axis, 0), self.sizes[axis]) for axis in layout.axes}
+
+    def fragment(self) -> Layout:
+        """The layout of its elements.
+
+        Raises:
+            ValueError: it has none.
+        """
+        layout = self._placed()
+        if layout.kind == "address":
+            raise ValueError(f"operand {self.name!r} is an address and holds no elements: coords() says which row each thread's begins")
+        return layout
+
+    def _placed(self) -> Layout:
+        """The layout of its elements, or of the rows that its addresses name."""
+        if self.layout is None or self.layout.kind not in ("fragment", "address"):
+            raise ValueError(f"operand {self.name!r} holds no elements of a matrix")
+        return self.layout
