@@ -27,6 +27,7 @@ from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.model import Layout, Version, formula
 from ptxmma.model.bitmap import domain
 
@@ -123,6 +124,43 @@ def test_a_reader_can_tell_the_layouts_of_an_operand_apart(outputs: dict[str, st
                     links.setdefault((str(number), *rest_of_it, link[1]), set()).add(link[2])
     assert len(links) > 100
     assert not [key for key, labels in links.items() if len(labels) > 1]
+
+
+def test_what_was_measured_says_so_wherever_it_is_shown(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str]) -> None:
+    observed = {layout.name: catalog.database.spec.register_layouts[layout.entry].observed for layout in catalog.database.layouts}
+    pages = [text for path, text in outputs.items() if path.startswith("instructions/")]
+    sections = [section for text in pages for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]]
+    assert any(observed.values())
+    for name, target in observed.items():
+        (section,) = (section for section in sections if f"``{name}``" in section)
+        assert ("Observed on" in outputs[shown[name]]) == (f"Observed on ``{target}``" in section) == bool(target)
+        assert not target or f"Observed on {target}" in outputs[shown[name]]
+
+
+def test_measured_fragments_are_made_of_those_of_mma(catalog: Catalog, operands: Operands) -> None:
+    relations = Relations(catalog)
+    registers = re.compile(r"(\d+)(?:\u2013(\d+))?(?: \((.*)\))?")
+    places = re.compile(r"(\w+) (\d+)")
+    related = 0
+    for layout in catalog.database.layouts:
+        whole, _ = operands[layout.name]
+        made = relations.of(layout)
+        assert (made is not None) == bool(whole.observed)
+        if made is None:
+            continue
+        related += 1
+        assert made.copies == (layout.axes.get("copy", 1) > 1)
+        for block in made.blocks:
+            match = registers.fullmatch(block)
+            assert match is not None, block
+            first, last = int(match[1]), int(match[2] or match[1])
+            begin = {axis: int(place) for axis, place in places.findall(match[3] or "")}
+            per_register = whole.elements_per_register
+            assert (last - first + 1) * per_register == made.operand.elements
+            for lane, i in itertools.product(range(layout.threads), range(made.operand.elements)):
+                row, col = made.operand.coords(lane, i)[:: -1 if made.transposed else 1]
+                assert whole.coords(lane, first * per_register + i) == (row + begin.get("row", 0), col + begin.get("col", 0))
+    assert related
 
 
 def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ def wmma_m16n16k16_a_f16_observed_sm_90(lane, i):
 
     A and R of wmma m16n16k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..15, copy 0..1.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | (lane >> 2)
@@ -24,6 +25,7 @@ def wmma_m16n16k16_a_f16_observed_sm_90_inverse(row, col, copy):
     """The inverse of ``wmma_m16n16k16_a_f16_observed_sm_90``.
 
     row 0..15, col 0..15, copy 0..1 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -36,6 +38,7 @@ def wmma_m8n32k16_a_f16_observed_sm_90(lane, i):
 
     A and R of wmma m8n32k16, 16-bit elements, 8 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..7, col 0..15, copy 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -48,6 +51,7 @@ def wmma_m8n32k16_a_f16_observed_sm_90_inverse(row, col, copy):
     """The inverse of ``wmma_m8n32k16_a_f16_observed_sm_90``.
 
     row 0..7, col 0..15, copy 0..3 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | ((col >> 1) & 3)
@@ -60,6 +64,7 @@ def wmma_m32n8k16_a_f16_observed_sm_90(lane, i):
 
     A and R of wmma m32n8k16, 16-bit elements, 32 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..31, col 0..15, copy 0.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2)
@@ -72,6 +77,7 @@ def wmma_m32n8k16_a_f16_observed_sm_90_inverse(row, col, copy):
     """The inverse of ``wmma_m32n8k16_a_f16_observed_sm_90``.
 
     row 0..31, col 0..15, copy 0 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -84,6 +90,7 @@ def wmma_m16n16k16_a_b16_observed_sm_90(lane, i):
 
     A and R of wmma m16n16k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | (lane >> 2)
@@ -95,6 +102,7 @@ def wmma_m16n16k16_a_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_a_b16_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -107,6 +115,7 @@ def wmma_m8n32k16_a_b16_observed_sm_90(lane, i):
 
     A and R of wmma m8n32k16, 16-bit elements, 8 rows x 16 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -118,6 +127,7 @@ def wmma_m8n32k16_a_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_a_b16_observed_sm_90``.
 
     row 0..7, col 0..15 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | ((col >> 1) & 3)
@@ -130,6 +140,7 @@ def wmma_m32n8k16_a_b16_observed_sm_90(lane, i):
 
     A and R of wmma m32n8k16, 16-bit elements, 32 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..31, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2)
@@ -141,6 +152,7 @@ def wmma_m32n8k16_a_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_a_b16_observed_sm_90``.
 
     row 0..31, col 0..15 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -153,6 +165,7 @@ def wmma_m16n16k16_a_b8_observed_sm_90(lane, i):
 
     A and R of wmma m16n16k16, 8-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 4) << 1) | (lane >> 2)
@@ -164,6 +177,7 @@ def wmma_m16n16k16_a_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_a_b8_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | (col >> 2)
@@ -176,6 +190,7 @@ def wmma_m8n32k16_a_b8_observed_sm_90(lane, i):
 
     A and R of wmma m8n32k16, 8-bit elements, 8 rows x 16 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -187,6 +202,7 @@ def wmma_m8n32k16_a_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_a_b8_observed_sm_90``.
 
     row 0..7, col 0..15 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 2)
@@ -199,6 +215,7 @@ def wmma_m32n8k16_a_b8_observed_sm_90(lane, i):
 
     A and R of wmma m32n8k16, 8-bit elements, 32 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..31, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 12) << 1) | (lane >> 2)
@@ -210,6 +227,7 @@ def wmma_m32n8k16_a_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_a_b8_observed_sm_90``.
 
     row 0..31, col 0..15 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | (col >> 2)
@@ -222,6 +240,7 @@ def wmma_m16n16k8_a_b32_observed_sm_90(lane, i):
 
     A and R of wmma m16n16k8, 32-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 1) << 3) | (lane >> 2)
@@ -233,6 +252,7 @@ def wmma_m16n16k8_a_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k8_a_b32_observed_sm_90``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | (col & 3)
@@ -245,6 +265,7 @@ def wmma_m8n8k4_a_b64_observed_sm_90(lane, i):
 
     A and R of wmma m8n8k4, 64-bit elements, 8 rows x 4 cols.
     lane 0..31, i 0 -> row 0..7, col 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -256,6 +277,7 @@ def wmma_m8n8k4_a_b64_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k4_a_b64_observed_sm_90``.
 
     row 0..7, col 0..3 -> lane 0..31, i 0.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | col
@@ -268,6 +290,7 @@ def wmma_m8n8k32_a_b4_observed_sm_90(lane, i):
 
     A and R of wmma m8n8k32, 4-bit elements, 8 rows x 32 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -279,6 +302,7 @@ def wmma_m8n8k32_a_b4_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k32_a_b4_observed_sm_90``.
 
     row 0..7, col 0..31 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 3)
@@ -291,6 +315,7 @@ def wmma_m8n8k128_a_b1_observed_sm_90(lane, i):
 
     A and R of wmma m8n8k128, 1-bit elements, 8 rows x 128 cols.
     lane 0..31, i 0..31 -> row 0..7, col 0..127.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -302,6 +327,7 @@ def wmma_m8n8k128_a_b1_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k128_a_b1_observed_sm_90``.
 
     row 0..7, col 0..127 -> lane 0..31, i 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 5)
@@ -314,6 +340,7 @@ def wmma_m16n16k16_b_f16_observed_sm_90(lane, i):
 
     B and R of wmma m16n16k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..15, copy 0..1.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1)
@@ -326,6 +353,7 @@ def wmma_m16n16k16_b_f16_observed_sm_90_inverse(row, col, copy):
     """The inverse of ``wmma_m16n16k16_b_f16_observed_sm_90``.
 
     row 0..15, col 0..15, copy 0..1 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | ((row >> 1) & 3)
@@ -338,6 +366,7 @@ def wmma_m8n32k16_b_f16_observed_sm_90(lane, i):
 
     B and R of wmma m8n32k16, 16-bit elements, 16 rows x 32 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1)
@@ -349,6 +378,7 @@ def wmma_m8n32k16_b_f16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_b_f16_observed_sm_90``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | ((row >> 1) & 3)
@@ -361,6 +391,7 @@ def wmma_m32n8k16_b_f16_observed_sm_90(lane, i):
 
     B and R of wmma m32n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..7, copy 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1)
@@ -373,6 +404,7 @@ def wmma_m32n8k16_b_f16_observed_sm_90_inverse(row, col, copy):
     """The inverse of ``wmma_m32n8k16_b_f16_observed_sm_90``.
 
     row 0..15, col 0..7, copy 0..3 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | ((row >> 1) & 3)
@@ -385,6 +417,7 @@ def wmma_m16n16k16_b_b16_observed_sm_90(lane, i):
 
     B and R of wmma m16n16k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1)
@@ -396,6 +429,7 @@ def wmma_m16n16k16_b_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_b_b16_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | ((row >> 1) & 3)
@@ -408,6 +442,7 @@ def wmma_m8n32k16_b_b16_observed_sm_90(lane, i):
 
     B and R of wmma m8n32k16, 16-bit elements, 16 rows x 32 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1)
@@ -419,6 +454,7 @@ def wmma_m8n32k16_b_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_b_b16_observed_sm_90``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | ((row >> 1) & 3)
@@ -431,6 +467,7 @@ def wmma_m32n8k16_b_b16_observed_sm_90(lane, i):
 
     B and R of wmma m32n8k16, 16-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1)
@@ -442,6 +479,7 @@ def wmma_m32n8k16_b_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_b_b16_observed_sm_90``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | ((row >> 1) & 3)
@@ -454,6 +492,7 @@ def wmma_m16n16k16_b_b8_observed_sm_90(lane, i):
 
     B and R of wmma m16n16k16, 8-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 2) | (i & 3)
@@ -465,6 +504,7 @@ def wmma_m16n16k16_b_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_b_b8_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | (row >> 2)
@@ -477,6 +517,7 @@ def wmma_m8n32k16_b_b8_observed_sm_90(lane, i):
 
     B and R of wmma m8n32k16, 8-bit elements, 16 rows x 32 cols.
     lane 0..31, i 0..15 -> row 0..15, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 2) | (i & 3)
@@ -488,6 +529,7 @@ def wmma_m8n32k16_b_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_b_b8_observed_sm_90``.
 
     row 0..15, col 0..31 -> lane 0..31, i 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | (row >> 2)
@@ -500,6 +542,7 @@ def wmma_m32n8k16_b_b8_observed_sm_90(lane, i):
 
     B and R of wmma m32n8k16, 8-bit elements, 16 rows x 8 cols.
     lane 0..31, i 0..3 -> row 0..15, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 2) | i
@@ -511,6 +554,7 @@ def wmma_m32n8k16_b_b8_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_b_b8_observed_sm_90``.
 
     row 0..15, col 0..7 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | (row >> 2)
@@ -523,6 +567,7 @@ def wmma_m16n16k8_b_b32_observed_sm_90(lane, i):
 
     B and R of wmma m16n16k8, 32-bit elements, 8 rows x 16 cols.
     lane 0..31, i 0..3 -> row 0..7, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 1) << 2) | (lane & 3)
@@ -534,6 +579,7 @@ def wmma_m16n16k8_b_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k8_b_b32_observed_sm_90``.
 
     row 0..7, col 0..15 -> lane 0..31, i 0..3.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | (row & 3)
@@ -546,6 +592,7 @@ def wmma_m8n8k4_b_b64_observed_sm_90(lane, i):
 
     B and R of wmma m8n8k4, 64-bit elements, 4 rows x 8 cols.
     lane 0..31, i 0 -> row 0..3, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane & 3
@@ -557,6 +604,7 @@ def wmma_m8n8k4_b_b64_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k4_b_b64_observed_sm_90``.
 
     row 0..3, col 0..7 -> lane 0..31, i 0.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | row
@@ -569,6 +617,7 @@ def wmma_m8n8k32_b_b4_observed_sm_90(lane, i):
 
     B and R of wmma m8n8k32, 4-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 3) | i
@@ -580,6 +629,7 @@ def wmma_m8n8k32_b_b4_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k32_b_b4_observed_sm_90``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | (row >> 3)
@@ -592,6 +642,7 @@ def wmma_m8n8k128_b_b1_observed_sm_90(lane, i):
 
     B and R of wmma m8n8k128, 1-bit elements, 128 rows x 8 cols.
     lane 0..31, i 0..31 -> row 0..127, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 5) | i
@@ -603,6 +654,7 @@ def wmma_m8n8k128_b_b1_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k128_b_b1_observed_sm_90``.
 
     row 0..127, col 0..7 -> lane 0..31, i 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (col << 2) | (row >> 5)
@@ -615,6 +667,7 @@ def wmma_m16n16k16_cd_b16_observed_sm_90(lane, i):
 
     C and D and R of wmma m16n16k16, 16-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | (lane >> 2)
@@ -626,6 +679,7 @@ def wmma_m16n16k16_cd_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_cd_b16_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -638,6 +692,7 @@ def wmma_m8n32k16_cd_b16_observed_sm_90(lane, i):
 
     C and D and R of wmma m8n32k16, 16-bit elements, 8 rows x 32 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 1) | (i & 1)
@@ -649,6 +704,7 @@ def wmma_m8n32k16_cd_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_cd_b16_observed_sm_90``.
 
     row 0..7, col 0..31 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | (row >> 1)
@@ -661,6 +717,7 @@ def wmma_m32n8k16_cd_b16_observed_sm_90(lane, i):
 
     C and D and R of wmma m32n8k16, 16-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 6) << 2) | (lane >> 2)
@@ -672,6 +729,7 @@ def wmma_m32n8k16_cd_b16_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_cd_b16_observed_sm_90``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | (col >> 1)
@@ -684,6 +742,7 @@ def wmma_m16n16k16_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m16n16k16, 32-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | (lane >> 2)
@@ -695,6 +754,7 @@ def wmma_m16n16k16_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k16_cd_b32_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -707,6 +767,7 @@ def wmma_m8n32k16_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m8n32k16, 32-bit elements, 8 rows x 32 cols.
     lane 0..31, i 0..7 -> row 0..7, col 0..31.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((lane & 3) << 1) | (i & 1)
@@ -718,6 +779,7 @@ def wmma_m8n32k16_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n32k16_cd_b32_observed_sm_90``.
 
     row 0..7, col 0..31 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((col & 7) << 2) | (row >> 1)
@@ -730,6 +792,7 @@ def wmma_m32n8k16_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m32n8k16, 32-bit elements, 32 rows x 8 cols.
     lane 0..31, i 0..7 -> row 0..31, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 6) << 2) | (lane >> 2)
@@ -741,6 +804,7 @@ def wmma_m32n8k16_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m32n8k16_cd_b32_observed_sm_90``.
 
     row 0..31, col 0..7 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | (col >> 1)
@@ -753,6 +817,7 @@ def wmma_m16n16k8_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m16n16k8, 32-bit elements, 16 rows x 16 cols.
     lane 0..31, i 0..7 -> row 0..15, col 0..15.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = ((i & 2) << 2) | (lane >> 2)
@@ -764,6 +829,7 @@ def wmma_m16n16k8_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m16n16k8_cd_b32_observed_sm_90``.
 
     row 0..15, col 0..15 -> lane 0..31, i 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = ((row & 7) << 2) | ((col >> 1) & 3)
@@ -776,6 +842,7 @@ def wmma_m8n8k4_cd_b64_observed_sm_90(lane, i):
 
     C and D and R of wmma m8n8k4, 64-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -787,6 +854,7 @@ def wmma_m8n8k4_cd_b64_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k4_cd_b64_observed_sm_90``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 1)
@@ -799,6 +867,7 @@ def wmma_m8n8k32_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m8n8k32, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -810,6 +879,7 @@ def wmma_m8n8k32_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k32_cd_b32_observed_sm_90``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 1)
@@ -822,6 +892,7 @@ def wmma_m8n8k128_cd_b32_observed_sm_90(lane, i):
 
     C and D and R of wmma m8n8k128, 32-bit elements, 8 rows x 8 cols.
     lane 0..31, i 0..1 -> row 0..7, col 0..7.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     row = lane >> 2
@@ -833,6 +904,7 @@ def wmma_m8n8k128_cd_b32_observed_sm_90_inverse(row, col):
     """The inverse of ``wmma_m8n8k128_cd_b32_observed_sm_90``.
 
     row 0..7, col 0..7 -> lane 0..31, i 0..1.
+    Observed on sm_90: the manual leaves this layout open.
     Source: H200.
     """
     lane = (row << 2) | (col >> 1)

@@ -61,8 +61,8 @@ def functions(catalog: Catalog) -> Iterator[tuple[Layout, list[IndexFunction]]]:
     """The functions of every layout."""
     used = _sparsities(catalog)
     for layout in catalog.database.layouts:
-        source = catalog.database.spec.register_layouts[layout.entry].source
-        yield layout, list(of_layout(layout, used.get(layout.name, []), source))
+        entry = catalog.database.spec.register_layouts[layout.entry]
+        yield layout, list(of_layout(layout, used.get(layout.name, []), entry.source, entry.observed))
 
 
 def _sparsities(catalog: Catalog) -> dict[str, list[Sparsity]]:
@@ -78,20 +78,21 @@ def _sparsities(catalog: Catalog) -> dict[str, list[Sparsity]]:
     return {name: list(entries) for name, entries in found.items()}
 
 
-def of_layout(layout: Layout, sparsities: list[Sparsity], source: str) -> Iterator[IndexFunction]:
+def of_layout(layout: Layout, sparsities: list[Sparsity], source: str, observed: str = "") -> Iterator[IndexFunction]:
     """The function of a layout the way of its formula, its inverse, and of a sparse matrix the columns of the full one."""
     name = layout.name
     to_axes = layout.map.outputs.keys() == layout.axes.keys()
     # The thread comes first, and what programs seldom choose last.
     inputs = ("lane", "i") if to_axes else tuple(layout.axes)
     outputs = tuple(layout.map.outputs)
-    widest = [f"That is the largest size, {layout.axes[axis]}; a smaller one has the first of these." for axis in layout.growing]
+    remarks = [f"Observed on {observed}: the manual leaves this layout open."] if observed else []
+    remarks += [f"That is the largest size, {layout.axes[axis]}; a smaller one has the first of these." for axis in layout.growing]
     forward, backward = _ranges(layout.map.inputs, inputs, layout.zeros), _ranges(layout.map.outputs, outputs, layout.zeros)
     defaults = () if to_axes else layout.apart
     title = f"{', '.join(layout.map.outputs).capitalize()} of {_HOLDINGS[layout.kind].format(last=layout.coordinates[-1])}."
-    notes = (f"{described(layout, packed=bool(sparsities))}.", f"{forward} -> {backward}.", *widest)
+    notes = (f"{described(layout, packed=bool(sparsities))}.", f"{forward} -> {backward}.", *remarks)
     yield _mapping(name, layout.map, inputs, outputs, (title, notes, source), layout.zeros, defaults)
-    about = (f"The inverse of ``{name}``.", (f"{backward} -> {forward}.", *widest), source)
+    about = (f"The inverse of ``{name}``.", (f"{backward} -> {forward}.", *remarks), source)
     yield _mapping(f"{name}_inverse", layout.map.inverse(), outputs, inputs, about, layout.zeros)
     for sparsity in sparsities:
         suffix = f"_{sparsity.name.replace(':', '_')}" if len(sparsities) > 1 else ""

@@ -12,11 +12,12 @@ from ptxmma.model import COPY, Granularity, Layout
 WARP_BITS = 5
 
 
-def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None) -> str:
+def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None, observed: str = "") -> str:
     """Which thread holds which element of a matrix, and where.
 
     ``per_register`` is the number of elements in a register; ``endless`` says that N is only the largest of many; ``pattern`` is the
-    sparsity of a packed A, whose columns in the full matrix are then named too.
+    sparsity of a packed A, whose columns in the full matrix are then named too; ``observed`` is the target on which a layout was measured
+    that the manual leaves open.
     """
     name = _letter(layout)
     columns = shown_columns(layout, endless)
@@ -52,7 +53,8 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
                     )
                 )
     title = f"{_names(layout)}: {size(layout, endless)}" + (", packed" if pattern else "")
-    return sheet(title, _fragment_notes(layout, per_register, merged, endless, pattern), panels)
+    measured = [f"Observed on {observed}: the manual leaves this layout open."] if observed else []
+    return sheet(title, measured + _fragment_notes(layout, per_register, merged, endless, pattern), panels)
 
 
 def _warp_rows(layout: Layout) -> int:

@@ -24,7 +24,8 @@ def operand(shown: Operand) -> str:
     if layout is None:
         raise ValueError(f"operand {shown.name!r} has no layout")
     if layout.kind == "fragment":
-        return fragment(layout, shown.elements_per_register, endless=bool(layout.growing), pattern=shown.sparsity)
+        endless = bool(layout.growing)
+        return fragment(layout, shown.elements_per_register, endless=endless, pattern=shown.sparsity, observed=shown.observed)
     return {"metadata": metadata, "scale": scales, "address": addresses}[layout.kind](layout)
 
 

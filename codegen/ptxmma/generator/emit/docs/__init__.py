@@ -27,6 +27,7 @@ from ptxmma.generator.emit.docs import (
     throughput_page,
     types_page,
 )
+from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.proven import attached
@@ -59,10 +60,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
 def _families(catalog: Catalog, gallery: Gallery, families: list[str], forms: overview.Forms) -> Iterator[_Page]:
     """The page of each family."""
-    entries, known = catalog.database.spec.instructions, evidence.of(catalog.database)
+    entries, known, relations = catalog.database.spec.instructions, evidence.of(catalog.database), Relations(catalog)
     for name in families:
         proven = [proofs.forms(entry, forms[entry.name], known) for entry in entries if entry.family == name]
-        data = family_page.page(catalog, gallery, name, forms) | {"evidence": proven}
+        data = family_page.page(catalog, gallery, relations, name, forms) | {"evidence": proven}
         yield f"instructions/{name.replace('.', '_')}", "family", data
 
 

@@ -5,13 +5,15 @@ Which sections a family has follows from what the spec says of it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit.docs import layout_sections, operand_tables, rest, rule_tables, struct_tables
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.generator.emit.docs import layout_sections, layout_uses, operand_tables, rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.errata_page import errata_table
 from ptxmma.generator.emit.docs.family import DAGGER, Row, form_table, matrix, needs, qualifier_table, syntax, usual
+from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.model import (
     InstructionSet,
@@ -20,15 +22,28 @@ from ptxmma.model import (
 )
 
 
-def page(catalog: Catalog, gallery: Gallery, family: str, forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+def page(catalog: Catalog, gallery: Gallery, relations: Relations, family: str, forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """The data of a family's page; ``forms`` are the :func:`rows` of each instruction."""
     spec = catalog.database.spec
     entries = [entry for entry in spec.instructions if entry.family == family]
+    shown = {entry.name: operand_tables.representatives(catalog, entry) for entry in entries}
+    uses = {entry.name: layout_uses.uses(catalog, gallery, entry, shown[entry.name]) for entry in entries}
+    sections = layout_sections.sections(spec, gallery, relations, itertools.chain.from_iterable(uses.values()))
     return {
         "title": rest.text(family),
         "page_label": rest.label("family", family),
         "keywords": ", ".join(dict.fromkeys(_every_shape(catalog, entries))),
-        "instructions": [_instruction(catalog, gallery, entry, forms[entry.name]) for entry in entries],
+        "instructions": [
+            _instruction(catalog, entry, forms[entry.name], shown[entry.name])
+            | {
+                "registers": layout_uses.layout_table(uses[entry.name]),
+                # Those that an earlier instruction of the page shows are not shown again.
+                "layouts": [
+                    sections.pop(picture) for picture in dict.fromkeys(use.picture for use in uses[entry.name]) if picture in sections
+                ],
+            }
+            for entry in entries
+        ],
         "protocol": spec.protocol is not None and any(entry.asynchronous for entry in entries),
         "errata": errata_table(erratum for erratum in spec.errata if erratum.family == family),
     }
@@ -42,10 +57,8 @@ def _every_shape(catalog: Catalog, entries: Iterable[InstructionSet]) -> Iterato
                 yield instruction.variant.shape
 
 
-def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, forms: Sequence[Row]) -> dict[str, Any]:
+def _instruction(catalog: Catalog, entry: InstructionSet, forms: Sequence[Row], representatives: Sequence[Instruction]) -> dict[str, Any]:
     spec = catalog.database.spec
-    representatives = operand_tables.representatives(catalog, entry)
-    uses = layout_sections.uses(catalog, gallery, entry, representatives)
     described = operand_tables.described_operands(entry, representatives)
     return {
         "name": rest.text(entry.name),
@@ -60,8 +73,6 @@ def _instruction(catalog: Catalog, gallery: Gallery, entry: InstructionSet, form
         "matrix": matrix(spec, {needs(spec, row.accepted): row.accepted for row in forms}, "Forms that need"),
         "operands": operand_tables.operand_table(entry, described),
         "register_types": operand_tables.register_type_table(spec, entry, representatives, described),
-        "registers": layout_sections.layout_table(uses),
-        "layouts": layout_sections.sections(spec, gallery, uses),
         "sparsity": entry.sparse and bool(spec.granularities),
         "block_scaling": bool(spec.block_scaling) and any(kind.kind == "scale-data" for kind in entry.operand_kinds.values()),
         "descriptors": spec.shared_memory is not None and any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()),

@@ -33,7 +33,7 @@ class Gallery:
         if layout.kind == "fragment":
             per_register, endless, pattern = operand.elements_per_register, bool(layout.growing), operand.sparsity
             ratio = (pattern.chunk, pattern.kept) if pattern else None
-            key = (*key, layout.operands, per_register, endless, ratio)
+            key = (*key, layout.operands, per_register, endless, ratio, operand.observed)
         if layout.kind == "scale":
             key = (*key, *layout.axes.items(), *layout.steps.items())
         return self._show(key, layout.name, lambda: pictures.operand(operand))
