@@ -67,15 +67,15 @@ def functions(catalog: Catalog) -> Iterator[tuple[Layout, list[IndexFunction]]]:
 
 def _sparsities(catalog: Catalog) -> dict[str, list[Sparsity]]:
     """For each layout of sparse operands, the patterns of zeros that it is used with."""
-    found: dict[str, dict[Sparsity, None]] = {}
+    by_layout: dict[str, dict[Sparsity, None]] = {}
     for instruction in catalog.all():
         for form in instruction.forms if instruction.sparse else ():
             for operand in form.operands:
                 if operand.layout is not None and operand.sparsity is not None:
                     pattern = operand.sparsity
                     entry = Sparsity(pattern.name, pattern.chunk, pattern.kept, operand.elements_per_register)
-                    found.setdefault(operand.layout.name, {})[entry] = None
-    return {name: list(entries) for name, entries in found.items()}
+                    by_layout.setdefault(operand.layout.name, {})[entry] = None
+    return {name: list(entries) for name, entries in by_layout.items()}
 
 
 def of_layout(layout: Layout, sparsities: list[Sparsity], source: str, observed: str = "") -> Iterator[IndexFunction]:

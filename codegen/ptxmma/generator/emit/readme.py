@@ -13,15 +13,15 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     families: dict[str, list[Instruction]] = {}
     for instruction in catalog.all():
         families.setdefault(instruction.family, []).append(instruction)
-    rows = [_row(catalog, f"`{family}`", found, family) for family, found in families.items()]
-    rows.append(_row(catalog, "all", [instruction for found in families.values() for instruction in found], ""))
+    rows = [_row(catalog, f"`{family}`", instructions, family) for family, instructions in families.items()]
+    rows.append(_row(catalog, "all", [instruction for instructions in families.values() for instruction in instructions], ""))
     head = "| family | PTX instructions | variants | of them undocumented | operand forms | layouts |\n|---|--:|--:|--:|--:|--:|\n"
     yield Output("README.md", head + "".join(rows), section="coverage")
 
 
-def _row(catalog: Catalog, title: str, found: list[Instruction], family: str) -> str:
-    names = {instruction.variant.instruction.name for instruction in found}
-    undocumented = sum(not instruction.documented for instruction in found)
-    forms = sum(max(len(instruction.forms), 1) for instruction in found)
+def _row(catalog: Catalog, title: str, instructions: list[Instruction], family: str) -> str:
+    names = {instruction.variant.instruction.name for instruction in instructions}
+    undocumented = sum(not instruction.documented for instruction in instructions)
+    forms = sum(max(len(instruction.forms), 1) for instruction in instructions)
     layouts = sum(layout.family == family or not family for layout in catalog.database.layouts)
-    return f"| {title} | {len(names)} | {len(found)} | {undocumented} | {forms} | {layouts} |\n"
+    return f"| {title} | {len(names)} | {len(instructions)} | {undocumented} | {forms} | {layouts} |\n"

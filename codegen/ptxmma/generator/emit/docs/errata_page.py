@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from ptxmma.generator.emit.docs import rest
+from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import (
     Erratum,
     Sighting,
@@ -21,19 +21,20 @@ def page(spec: Spec) -> dict[str, Any]:
 
 def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
     """Errata as a table; on the page of all errata each is a target of references and refers to what tools answered."""
-    return rest.table(
-        ("Section", "The manual says", "What holds", "How that is known"),
-        (
-            (
-                (f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else "")
-                + f"{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}",
-                rest.text(erratum.says),
-                rest.text(erratum.holds),
-                rest.text(erratum.known)
-                + (f"\n\n{rest.link('Asked and answered', _answers_label(erratum))}" if labelled and erratum.seen else ""),
-            )
-            for erratum in errata
-        ),
+
+    def section(erratum: Erratum) -> str:
+        target = f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else ""
+        return f"{target}{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}"
+
+    def known(erratum: Erratum) -> str:
+        answered = f"\n\n{rest.link('Asked and answered', _answers_label(erratum))}" if labelled and erratum.seen else ""
+        return rest.text(erratum.known) + answered
+
+    return struct_tables.table(
+        errata,
+        titles={"says": "The manual says", "holds": "What holds", "known": "How that is known"},
+        cells={"section": section, "known": known},
+        without=("id", "family", "textual"),
         kind="errata",
     )
 

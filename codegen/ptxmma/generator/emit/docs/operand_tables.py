@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit.docs import rest
+from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import (
+    Carrier,
     Condition,
     InstructionSet,
     Spec,
@@ -38,46 +43,72 @@ def register_type_table(
     spec: Spec, entry: InstructionSet, representatives: Iterable[Instruction], described: dict[str, list[Operand]]
 ) -> str:
     """The register types of each operand: what the spec says of carriers, as far as it is about this instruction."""
-    lines = []
+    merged: dict[tuple[object, ...], Carrier] = {}
     variants = [instruction.variant for instruction in representatives]
     for carrier in spec.types.carriers:
-        names = [name for name in described if name in carrier.operands]
+        names = tuple(name for name in described if name in carrier.operands)
         carried = {operand.element_type or "" for name in names for operand in described[name]}
-        elements = [element for element in carrier.elements if element in carried]
+        elements = tuple(element for element in carrier.elements if element in carried)
         if not names or bool(elements) != bool(carrier.elements):
             continue
         if any(matches(carrier.when, {**variant.facts, "operand": name}) for name in names for variant in variants):
             when = _here(carrier.when, entry)
-            lines.append((rest.codes(names), rest.codes(elements), when, rest.codes(carrier.registers), rest.source(carrier.source)))
-    return rest.table(*rest.dense(("Operand", "Type", "Where", "Register types", "Source"), lines))
+            key = (names, rest.condition(when), carrier.registers, carrier.source)
+            before = merged[key].elements if key in merged else ()
+            merged[key] = msgspec.structs.replace(carrier, operands=names, elements=before + elements, when=when)
+    return struct_tables.table(
+        merged.values(),
+        titles={"operands": "Operand", "elements": "Type", "registers": "Register types"},
+        cells={"when": lambda carrier: rest.condition(carrier.when)},
+        first=("operands", "elements", "when"),
+    )
 
 
-def _here(when: Sequence[Condition], entry: InstructionSet) -> str:
+def _here(when: Sequence[Condition], entry: InstructionSet) -> tuple[Condition, ...]:
     """A condition on the page of a family: what is about the family itself goes without saying."""
     about = ("family", "name")
     parts = [part for part in when if all(getattr(entry, name) in part.get(name, (getattr(entry, name),)) for name in about)]
-    left = [{name: values for name, values in part.items() if name not in about} for part in parts]
-    return rest.condition(left) if all(left) else ""
+    left = tuple({name: values for name, values in part.items() if name not in about} for part in parts)
+    return left if all(left) else ()
+
+
+class _Row(msgspec.Struct):
+    """An operand of an instruction, with what its forms say of it."""
+
+    operand: str
+    title: Annotated[str, Meta(title="meaning")]
+    kind: str
+    access: str
+    type: tuple[str, ...]
+    constraint: tuple[str, ...]
+    alignment: Annotated[tuple[int, ...], Meta(title="alignment in bytes")]
+    row_bytes: Annotated[tuple[int, ...], Meta(title="bytes from each address")]
+    unit: str
+    immediates: str
+    default: tuple[int, ...]
+    uniform: Annotated[str, Meta(title="one value over")]
 
 
 def operand_table(entry: InstructionSet, described: dict[str, list[Operand]]) -> str:
-    """What each operand is."""
+    """What each operand is; a column may have a value for each form."""
 
-    def cells(name: str, seen: Sequence[Operand]) -> tuple[str, ...]:
+    def row(name: str, seen: Sequence[Operand]) -> _Row:
         kind = entry.operand_kinds[name]
         elements = dict.fromkeys(operand.element_type for operand in seen if operand.element_type)
         immediates = dict.fromkeys(rest.numbers(operand.immediates) for operand in seen if operand.immediates)
-        return (
-            rest.code(name),
-            rest.text(kind.title),
-            kind.kind.replace("-", " "),
-            kind.access,
-            rest.code(f".{kind.type}") if kind.type else rest.codes(elements),
-            rest.codes(dict.fromkeys(operand.constraint for operand in seen if operand.constraint)),
-            "; ".join(map(rest.text, immediates)) + (" (by form)" if len(immediates) > 1 else ""),
-            "" if kind.default is None else str(kind.default),
-            f"the {kind.uniform}" if kind.uniform else "",
+        return _Row(
+            operand=name,
+            title=kind.title,
+            kind=kind.kind.replace("-", " "),
+            access=kind.access,
+            type=(f".{kind.type}",) if kind.type else tuple(elements),
+            constraint=tuple(dict.fromkeys(operand.constraint for operand in seen if operand.constraint)),
+            alignment=tuple({operand.alignment for operand in seen if operand.alignment}),
+            row_bytes=tuple({operand.row_bytes for operand in seen if operand.row_bytes}),
+            unit=" ".join(dict.fromkeys(operand.unit for operand in seen)),
+            immediates="; ".join(immediates) + (" (by form)" if len(immediates) > 1 else ""),
+            default=tuple({operand.default for operand in seen if operand.default is not None}),
+            uniform=f"the {kind.uniform}" if kind.uniform else "",
         )
 
-    header = ("Operand", "Meaning", "Kind", "Access", "Type", "Constraint", "Immediates", "Default", "One value over")
-    return rest.table(*rest.dense(header, (cells(name, seen) for name, seen in described.items())))
+    return struct_tables.table((row(name, seen) for name, seen in described.items()), code=("operand",))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ptxmma.catalog.witnesses import Difference, Unknown, Witness
-from ptxmma.generator.emit.docs import rest
+from ptxmma.generator.emit.docs import rest, struct_tables
+from ptxmma.generator.emit.docs.proofs import witness_table
 
 
 def page(witness: Witness) -> dict[str, Any]:
@@ -14,16 +14,13 @@ def page(witness: Witness) -> dict[str, Any]:
     assert witness.run is not None
     return {
         "date": rest.text(witness.run.date),
-        "tools": rest.table(("Peer", "Version", "SHA-256"), (rest.tool(tool)[:3] for tool in witness.run.tools)),
+        "tools": witness_table(witness.run.tools, without=("date",)),
         "totals": rest.totals(witness.run),
-        "differences": rest.table(("What", "Operand", "The peer says", "We say", "Why"), _differences(witness.of(Difference))),
-        "unknown": rest.table(
-            ("Instruction", "Atoms"), ((rest.code(one.instruction), rest.codes(one.atoms)) for one in witness.of(Unknown))
+        "differences": struct_tables.table(
+            witness.of(Difference),
+            titles={"subjects": "What", "theirs": "The peer says", "ours": "We say"},
+            cells={"subjects": lambda one: "\n\n".join(map(rest.code, one.subjects))},
+            code=("operand",),
         ),
+        "unknown": struct_tables.table(witness.of(Unknown), code=("instruction",)),
     }
-
-
-def _differences(differences: Iterable[Difference]) -> Iterator[Sequence[str]]:
-    for one in differences:
-        subjects = "\n\n".join(map(rest.code, one.subjects))
-        yield subjects, rest.code(one.operand), rest.text(one.theirs), rest.text(one.ours), rest.text(one.why)

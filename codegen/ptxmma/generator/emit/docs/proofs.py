@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog import witnesses
 from ptxmma.catalog.evidence import Evidence, Summary
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Memory, Observation, Witness
-from ptxmma.generator.emit.docs import family, rest
+from ptxmma.catalog.witnesses import Memory, Observation, Tool, Witness
+from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.model import InstructionSet
 
 #: Of mutants, the totals of the witnesses that know nothing of the spec begin so; the others are checks of the spec's own consistency.
 _INDEPENDENT, _OWN = "independent: ", "own: "
+#: Digits of a digest that tell files apart.
+_SHORT = 12
 
 
 def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> di
     return totals | {
         "instructions": f"{len(proofs):,}",
         "releases": sum(tool.kind == "assembler" for tool in summary.tools),
-        "tools": rest.table(("Witness", "Version", "SHA-256", "Asked on"), map(rest.tool, summary.tools)),
+        "tools": witness_table(summary.tools),
         "families": rest.table(
             ("Family", "Instructions", "Assembled", "Run on a chip", "natively", "CuTe agrees", "Not executed"), _families(catalog, proofs)
         ),
@@ -35,21 +37,32 @@ def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> di
     }
 
 
-def forms(entry: InstructionSet, rows: Sequence[family.Row], told: Summary) -> str:
+def witness_table(tools: Iterable[Tool], *, without: Collection[str] = ()) -> str:
+    """Who was asked; of digests the start, which tells files apart."""
+    return struct_tables.table(
+        tools,
+        titles={"name": "Witness", "sha256": "SHA-256", "date": "Asked on"},
+        cells={"sha256": lambda tool: rest.code(tool.sha256[:_SHORT])},
+        without=("kind", *without),
+    )
+
+
+def forms(entry: InstructionSet, rows: Sequence[family.Row], summary: Summary) -> str:
     """What stands behind each form of an instruction, for the page of its family; nothing where nobody was asked."""
-    if not told.tools:
+    if not summary.tools:
         return ""
-    return rest.table(("Form", "Variants", "Assembled by CUDA", "On a chip", "CuTe"), (_form(entry, row, told) for row in rows))
+    header = ("Form", "Variants", "Assembled by CUDA", "On a chip", "CuTe")
+    return rest.table(header, (_form(entry, row, summary) for row in rows), kind="evidence")
 
 
-def _form(entry: InstructionSet, row: family.Row, told: Summary) -> Sequence[str]:
-    found = [told.of(instruction.canonical) for instruction in row.members]
-    releases = list(dict.fromkeys(cuda for proof in found for cuda in proof.assembled))
+def _form(entry: InstructionSet, row: family.Row, summary: Summary) -> Sequence[str]:
+    proofs = [summary.of(instruction.canonical) for instruction in row.members]
+    releases = list(dict.fromkeys(cuda for proof in proofs for cuda in proof.assembled))
     span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}" if releases else "none"
-    ways = Counter("not executed" if not proof.executed else " or ".join({one.how: None for one in proof.executed}) for proof in found)
-    ran = _counted(dict(sorted(ways.items())), len(found))
-    agree = _counted({"the same": sum(bool(proof.peers) for proof in found)}, len(found)) or rest.NOTHING
-    return rest.code(family.pattern(entry, row)), str(len(found)), rest.text(span), ran, agree
+    ways = Counter("not executed" if not proof.executed else " or ".join({one.how: None for one in proof.executed}) for proof in proofs)
+    ran = _counted(dict(sorted(ways.items())), len(proofs))
+    agree = _counted({"the same": sum(bool(proof.peers) for proof in proofs)}, len(proofs)) or rest.NOTHING
+    return rest.code(family.pattern(entry, row)), str(len(proofs)), rest.text(span), ran, agree
 
 
 def _counted(counts: dict[str, int], of: int) -> str:
@@ -61,14 +74,14 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
     grouped: dict[str, list[Evidence]] = defaultdict(list)
     for instruction in catalog.all():
         grouped[instruction.family].append(proofs[instruction.canonical])
-    for name, found in grouped.items():
+    for name, group in grouped.items():
         counts = (
-            len(found),
-            sum(bool(proof.assembled) for proof in found),
-            sum(bool(proof.executed) for proof in found),
-            sum(bool(proof.executed) and all(one.native for one in proof.executed) for proof in found),
-            sum(bool(proof.peers) for proof in found),
-            sum(not proof.executed for proof in found),
+            len(group),
+            sum(bool(proof.assembled) for proof in group),
+            sum(bool(proof.executed) for proof in group),
+            sum(bool(proof.executed) and all(one.native for one in proof.executed) for proof in group),
+            sum(bool(proof.peers) for proof in group),
+            sum(not proof.executed for proof in group),
         )
         yield rest.link(name, rest.label("family", name)), *map(str, counts)
 
@@ -83,27 +96,10 @@ def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summa
         "layouts": len(summary.layouts),
         "all_layouts": len(catalog.database.layouts),
         "replaced": rest.table(("Machine instructions", "Instead of"), _replaced(catalog, replaced)),
-        "memory": rest.table(
-            ("Operand", "Majorness", "Swizzle", "Types", "Launches", "Base offsets"),
-            (
-                (
-                    one.operand.upper(),
-                    one.majorness,
-                    one.swizzle,
-                    rest.codes(one.types),
-                    f"{one.launches:,}",
-                    rest.numbers(one.base_offsets),
-                )
-                for one in witness.of(Memory)
-            ),
+        "memory": struct_tables.table(
+            witness.of(Memory), cells={"operand": lambda one: one.operand.upper(), "launches": lambda one: f"{one.launches:,}"}
         ),
-        "observations": rest.table(
-            ("Question", "Instructions", "Tried", "Seen"),
-            (
-                (rest.text(one.question), rest.codes(one.instructions), rest.text(one.tried), rest.text(one.seen))
-                for one in witness.of(Observation)
-            ),
-        ),
+        "observations": struct_tables.table(witness.of(Observation), first=("question", "instructions")),
     }
 
 
@@ -133,8 +129,8 @@ def _caught(witness: Witness) -> dict[str, Any]:
     }
     rows = [
         (rest.text(name), "yes" if start == _INDEPENDENT else "no", f"{count:,}")
-        for start, found in groups.items()
-        for name, count in found.items()
+        for start, counts in groups.items()
+        for name, count in counts.items()
     ]
     return {
         "table": rest.table(("First contradicted by", "Independent of the spec", "Mutants"), rows),

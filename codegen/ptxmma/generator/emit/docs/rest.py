@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from ptxmma.catalog.witnesses import Run, Tool
+from ptxmma.catalog.witnesses import Run
 from ptxmma.matrices import pictures
 from ptxmma.model import Condition, Range
 
@@ -23,8 +23,6 @@ NOTHING = "\u2013"
 TIMES = pictures.TIMES
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK = re.compile(r"\n(?=[^\n])")
-#: Digits of a digest that tell files apart.
-_SHORT = 12
 _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
@@ -85,11 +83,6 @@ def dense(header: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[list[st
 def bullets(items: Iterable[str]) -> str:
     """A bullet list."""
     return "".join(f"- {item}\n" for item in items)
-
-
-def tool(asked: Tool) -> tuple[str, str, str, str]:
-    """The cells of a witness: name, version, the start of the digest, date."""
-    return text(asked.name), text(asked.version), code(asked.sha256[:_SHORT]), text(asked.date)
 
 
 def totals(run: Run | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import (
@@ -51,14 +51,15 @@ def accumulation_table(entry: InstructionSet) -> str:
     for one in entry.semantics:
         for seen in one.observed:
             observed.setdefault(seen, []).append(one)
-    cells = (
-        (
-            rest.text(seen.chip),
-            rest.condition([part for one in where for part in one.when]) if all(one.when for one in where) else "always",
-            rest.text(seen.text),
-            str(seen.fraction_bits or ""),
-            rest.source(seen.source),
-        )
-        for seen, where in observed.items()
+    return struct_tables.table(
+        observed,
+        titles={"where": "Where", "text": "In words", "fraction_bits": "Bits kept below the leading one of the largest term"},
+        cells={"where": lambda seen: _where(observed[seen])},
+        first=("chip", "where", "text"),
+        without=("target",),
     )
-    return rest.table(*rest.dense(("Chip", "Where", "In words", "Bits kept below the leading one of the largest term", "Source"), cells))
+
+
+def _where(promises: Sequence[Semantics]) -> str:
+    """For which variants some promises hold."""
+    return rest.condition([part for one in promises for part in one.when]) if all(one.when for one in promises) else "always"

@@ -40,6 +40,7 @@ def table(
     first: Sequence[str] = (),
     code: Collection[str] = (),
     without: Collection[str] = (),
+    kind: str = "",
 ) -> str:
     """A row for each entry and a column for each field of theirs, but for columns that are empty throughout.
 
@@ -47,21 +48,22 @@ def table(
         entries: structs of one class; no entries, no table.
         titles: the headings of columns, where they differ from those of the fields.
         cells: the texts of columns by field; columns of other names, which need a title, come last but for the source.
-        first: the fields with which a row begins; the others follow in the order of the struct.
+        first: the columns with which a row begins; the others follow in the order of the struct.
         code: the fields that are shown as literals.
         without: the fields that are left out.
+        kind: the class of the table in HTML.
     """
     rows = list(entries)
     if not rows:
         return ""
     shown = [field for field in fields(type(rows[0])) if field.name not in without]
-    shown.sort(key=lambda field: first.index(field.name) if field.name in first else len(first))
     columns = {field.name: _cell(field, field.name in code) for field in shown if _is_shown(field.type)} | dict(cells or {})
     if "source" in columns:
         columns["source"] = columns.pop("source")
+    columns = {name: columns[name] for name in (*first, *(name for name in columns if name not in first))}
     known = {field.name: field.title[:1].upper() + field.title[1:] for field in shown} | _TITLES | dict(titles or {})
     header = [known[name] for name in columns]
-    return rest.table(*rest.dense(header, ([cell(row) for cell in columns.values()] for row in rows)))
+    return rest.table(*rest.dense(header, ([cell(row) for cell in columns.values()] for row in rows)), kind=kind)
 
 
 def _is_shown(kind: Type) -> bool:
