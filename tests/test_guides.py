@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
+from ptxmma.generator.emit import cuda
 
 _GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator")
 
@@ -32,7 +33,7 @@ def test_a_guide_shows_what_happens(root: Path, guide: str) -> None:
 
 def test_every_example_is_in_a_page_that_a_test_runs(root: Path) -> None:
     """A page with examples is a guide, or has a test of its own; every guide is in the table of contents."""
-    elsewhere = {"interop", "reading"}
+    elsewhere = {"interop", "names", "reading"}
     shown = {path.stem for path in (root / "docs").glob("*.rst") if ">>> " in path.read_text(encoding="utf-8")}
     assert shown == elsewhere | set(_GUIDES)
     index = (root / "docs" / "index.rst").read_text(encoding="utf-8")
@@ -41,6 +42,26 @@ def test_every_example_is_in_a_page_that_a_test_runs(root: Path) -> None:
 
 def test_the_page_about_pictures_shows_what_happens(root: Path) -> None:
     assert _run((root / "docs" / "reading.rst").read_text(encoding="utf-8"), "reading", {})
+
+
+def test_the_page_about_names_shows_what_happens(root: Path) -> None:
+    text = (root / "docs" / "names.rst").read_text(encoding="utf-8")
+    assert _run(text, "names", {}) >= 5
+    typed = re.findall(r"^   \* - ``(\w+)<shape<([\d, ]+)>, (.*)>``\n     - ``(.*)``$", text, re.M)
+    assert len(typed) == text.count("<shape<")
+    for name, shape, arguments, spelling in typed:
+        instruction = ptxmma.instruction(spelling)
+        sizes = tuple(int(size) for size in shape.split(", "))
+        assert (name, sizes, tuple(arguments.split(", "))) == (
+            cuda.front_name(instruction)[0],
+            instruction.shape,
+            cuda.front_name(instruction)[1],
+        )
+
+
+def test_every_header_that_packs_is_in_the_guide(root: Path) -> None:
+    headers = {path.name for path in (root / "generated" / "include" / "ptxmma").glob("*_pack.h")}
+    assert headers <= set(re.findall(r"(\w+_pack\.h)", (root / "docs" / "headers.rst").read_text(encoding="utf-8")))
 
 
 def test_the_readme_shows_what_happens(root: Path) -> None:
