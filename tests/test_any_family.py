@@ -617,6 +617,11 @@ register_layouts:
     at: {row: "lane // 8", col: "lane % 8 + 8 * i"}
     source: "5.2"
   - {operands: ["from"], name: "from", of: {family: "spread"}, axes: {row: "4"}, at: {lane: "row"}, source: "5.2"}
+---
+kind: types
+carriers:
+  - {operands: ["out"], elements: ["q8"], when: {family: "spread"}, registers: ["b32"], source: "5.3"}
+  - {operands: ["from"], elements: [], when: {family: "spread"}, registers: ["b64", "b32"], source: "5.3"}
 """
 
 

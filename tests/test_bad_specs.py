@@ -53,16 +53,16 @@ _CASES = {
     "dangling operand": ("instructions/toy.yaml", '"d, a, b, c, knob"', '"d, a, b, c, nob"', r"toy.yaml:\d+:12: unknown operand 'nob'; known: d, a, b, c, knob"),
     "operand lists of two forms under one name": ("instructions/toy.yaml", '"d, a, b, c, knob"', '{usual: ["d, a, b, c, knob", "d, a, b, knob"]}', r"toy.yaml:\d+:\d+: besides matrices and constants one list has d, another d, c: they are of two forms"),
     "dangling reference of a form": ("instructions/toy.yaml", 'ctype: "f32"', 'ctype: "=ctyp"', r"toy.yaml:\d+:\d+: '=ctyp' must name a qualifier of this form"),
-    "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is no qualifier; known: dtype, atype"),
+    "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is not a qualifier; known: dtype, atype"),
     "order of nothing": ("instructions/toy.yaml", '"ctype"]]', '"ctype"], ["sync", "alined"]]', r"toy.yaml:10:\d+: unknown qualifier or modifier 'alined'; known: dtype, .*, toy, sync, aligned"),
     "ignored behind nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], behind: "etype", source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: unknown qualifier 'etype'; known: dtype"),
     "ignored on a condition on nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], when: {mood: "sadd"}, source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: no form has mood 'sadd'; there are happy, sad"),
-    "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is no fact here"),
+    "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is not a fact here"),
     "condition on no value": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {mood: "sadd"}', r"toy.yaml:\d+:6: no form has mood 'sadd'; there are happy, sad"),
-    "condition with a value that nothing has": ("layouts.yaml", 'of: {family: "toy"}', 'of: {family: ["toy", "mma"]}', r"layouts.yaml:4:\d+: nothing that this condition admits has family 'mma'; leave it out"),
+    "condition with a value that nothing has": ("layouts.yaml", 'of: {family: "toy"}', 'of: {family: ["toy", "mma"]}', r"layouts.yaml:4:\d+: unknown family 'mma'; known: toy"),
     "layout without a printed formula beside others": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: ["m16n8k16", "m16n8k32"]', r"layouts.yaml:3:5: no printed formula under stated is for operand 'a' of m16n8k32 with 16 bits, family toy"),
     "carrier of an operand that nothing has": ("types.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "e"]', r"types.yaml:\d+:\d+: no variant that this entry is for has 'e'; leave it out"),
-    "carrier of a type that nothing has": ("types.yaml", 'elements: ["f32"], registers', 'elements: ["f32", "f16"], registers', r"types.yaml:\d+:\d+: no variant that this entry is for has 'f16'; leave it out"),
+    "carrier of a type that nothing has": ("types.yaml", 'elements: ["f32"], when', 'elements: ["f32", "f16"], when', r"types.yaml:\d+:\d+: no variant that this entry is for has 'f16'; leave it out"),
     "releases in the wrong order": ("isa_versions.yaml", 'cuda: "11.8"', 'cuda: "10.8"', r"isa_versions.yaml:4:\d+: cuda 10.8 must be above 11.0: list the versions in their order"),
     "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is no source for a form that is documented: a section documents a form"),
     "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
@@ -73,12 +73,12 @@ _CASES = {
     "element owned twice": ("layouts.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
     "printed formula that differs": ("layouts.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"layouts.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
     "printed register count that differs": ("layouts.yaml", "registers: 4", "registers: 2", r"layouts.yaml:11:9: section 3.3 differs: toy_m16n8k16_a_b16 has 4 registers, not 2"),
-    "two layouts for one operand": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"layouts.yaml:26:5: two entries cover operand 'a' of toy\S+; the other is at \S*layouts.yaml:3:5"),
+    "two layouts for one operand": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"layouts.yaml:26:5: two entries of register_layouts cover operand 'a' of toy\S+; see also \S*layouts.yaml:3:5"),
     "no layout for an operand": ("layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of register_layouts covers operand 'b' of toy"),
     "missing plain target": ("targets.yaml", '- {name: "sm_90"', '- {name: "sm_130a", ptx: "7.8", source: "2.1"}\n  - {name: "sm_90"', r"targets.yaml:4:5: sm_130a includes sm_130, which is missing: add it to the targets"),
     "rules that leave no target": ("targets.yaml", 'includes: ["sm_80"], ', "", r"toy.yaml:\d+:5: the rules leave no target to toy\S+sad: they ask for sm_80 and sm_90"),
-    "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations answer for toy\S+sad; the other is at \S*toy.yaml:\d+:5"),
-    "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: toy\S+sad stands in another form too, at \S*toy.yaml:\d+:5"),
+    "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations are for toy\S+sad; see also \S*toy.yaml:\d+:5"),
+    "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: another form has toy\S+sad too; see also \S*toy.yaml:\d+:5"),
     "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\nscopes: {"warp": 32}\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
     "hexadecimal": ("types.yaml", "bits: 16,", "bits: 0x10,", r"types.yaml:3:\d+: 0x10: an integer must be written in decimal"),
     "a very long integer": ("types.yaml", "bits: 16,", f"bits: {'9' * 5000},", r"types.yaml:3:\d+: 9+: an integer must be written in decimal"),
@@ -98,8 +98,8 @@ _CASES = {
     "a family with the name of another file": ("instructions/toy.yaml", 'family: "toy"', 'family: "types"', r"toy.yaml:3:10: a family cannot be called 'types': other files have this name"),
     "a family with the name of a keyword": ("instructions/toy.yaml", 'family: "toy"', 'family: "class"', r"toy.yaml:3:10: a family cannot be called 'class'"),
     "sums of a type that there is not": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f33", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:\d+: unknown element type 'f33'"),
-    "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; the other is at \S*toy.yaml:\d+:5"),
-    "two rules that disagree": ("instructions/toy.yaml", "requires:", 'requires:\n  - {when: [{mood: ["sad"]}], ptx: "7.0", source: "3.2"}', r"toy.yaml:\d+:5: another rule has the same condition and asks for something else, at \S*toy.yaml:\d+:5"),
+    "two semantics": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\n  - {when: {mood: "sad"}, multiply: "exact", accumulate: "f32", sums: "f32", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:5: two entries say what toy\S+sad computes; see also \S*toy.yaml:\d+:5"),
+    "two rules that disagree": ("instructions/toy.yaml", "requires:", 'requires:\n  - {when: [{mood: ["sad"]}], ptx: "7.0", source: "3.2"}', r"toy.yaml:\d+:5: another rule has the same condition and asks for something else; see also \S*toy.yaml:\d+:5"),
     "a default that is no value": ("instructions/toy.yaml", "default: 0", "default: 4", r"toy.yaml:\d+:65: 4 is no value of 'knob'; there are 0..3"),
     "a helper that hides a variable": ("layouts.yaml", 'let: {group: "lane // 4",', 'let: {n: "1", group: "lane // 4",', r"layouts.yaml:6:15: 'n' is a variable of formulas already; choose another name"),
     "a stated helper that hides a variable": ("layouts.yaml", 'let: {group: "lane >> 2",', 'let: {i: "1", group: "lane >> 2",', r"layouts.yaml:13:19: 'i' is a variable of formulas already"),
@@ -111,7 +111,7 @@ _CASES = {
     "sizes of what the syntax does not name": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", num: {"x1": 1}}', r"toy.yaml:\d+:34: the syntax does not name qualifier 'num'"),
     "a name in braces without numbers": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16"', r"toy.yaml:\d+:14: m16n{n}k16 needs ranges: {n: ...}, the numbers that n stands for"),
     "a range that nothing uses": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8k16", ranges: {n: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:\d+: no value of this form has {n} in it"),
-    "two maps under one name": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "a_b16"', r"layouts.yaml:3:5: two different layouts are called toy_m16n8k16_a_b16; the other is at \S*layouts.yaml:26:5: tell them apart with name:"),
+    "two maps under one name": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "a_b16"', r"layouts.yaml:3:5: two different layouts are called toy_m16n8k16_a_b16; name: must tell them apart; see also \S*layouts.yaml:26:5"),
     "one axis without a formula": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n', "", r"layouts.yaml:22:5: at: has formulas for col; give a formula for each axis \(row, col\), or for lane and bit, or for lane and byte"),
     "a bit of no thread": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n      col: "lane // 4"', '      bit: "row + col"', r"layouts.yaml:22:5: at: has formulas for bit; give a formula for each axis"),
     "bits and bytes": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n      col: "lane // 4"', '      {lane: "row", bit: "col", byte: "col"}', r"layouts.yaml:22:5: at: has formulas for lane, bit, byte; give a formula for each axis"),
@@ -122,7 +122,8 @@ _CASES = {
     "a size that is no power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
     "a layout of an operand that nothing has": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["q"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'q'; leave it out"),
     "a layout of an operand that has none": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["knob"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'knob'; leave it out"),
-    "a layout that no variant reaches": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: nothing that this condition admits has bits 8; leave it out"),
+    "a layout that no variant reaches": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {family: "toy", bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: nothing that this condition admits has bits 8; leave it out"),
+    "a layout of nobody's operands": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: each condition must have family: or name:, to say for whose operands the entry is"),
     "an unknown scope": ("instructions/toy.yaml", 'scope: "warp"', 'scope: "warpgroup"', r"toy.yaml:6:9: unknown scope 'warpgroup'; known: warp"),
     "no warp": ("spec.yaml", '{"warp": 32}', '{"thread": 1}', r"spec.yaml:5:1: scopes: missing key 'warp'"),
     "a layout's name with an unknown fact": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "c_{colour}"', r"layouts.yaml:27:12: toy\S+ has no 'colour' for the name c_{colour}; it has m, n, k, shape, dtype"),
@@ -149,9 +150,9 @@ def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
 _SPARSITY = """\
 kind: sparsity
 granularities:
-  - {name: "1:2", of: {mood: "happy"}, chunk: 2, kept: 1, unit: 1, index_bits: 4, indices: 1, legal: ["0b0100", "0b1110"], text: "x", source: "3"}
-  - {name: "2:4", of: {mood: "sad"}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0001", "0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered_when: {mood: "sad"}, text: "x", source: "3"}
-  - {name: "2:4", of: {mood: ""}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
+  - {name: "1:2", of: {family: "toy", mood: "happy"}, chunk: 2, kept: 1, unit: 1, index_bits: 4, indices: 1, legal: ["0b0100", "0b1110"], text: "x", source: "3"}
+  - {name: "2:4", of: {family: "toy", mood: "sad"}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0001", "0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], ordered_when: {mood: "sad"}, text: "x", source: "3"}
+  - {name: "2:4", of: {family: "toy", mood: ""}, chunk: 4, kept: 2, unit: 1, index_bits: 2, indices: 2, legal: ["0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"], text: "x", source: "3"}
 choices:
   - units: 2
     fields: {"0b00": "0b1110", "0b01": "0b0100", "0b10": "0b1110"}
@@ -165,13 +166,13 @@ choices:
 
 # As above, for a spec with sparsity: what is replaced by what, and the message.
 _SPARSITY_CASES = {
-    "a chosen field that is illegal": ('"0b10": "0b1110"', '"0b10": "0b1111"', r"sparsity.yaml:8:\d+: 0b1111 is no legal field of 1:2 in order; there are 0b0100, 0b1110"),
-    "a chosen field out of order": ('"0b0011": "0b0100"', '"0b0011": "0b0001"', r"sparsity.yaml:12:\d+: 0b0001 is no legal field of 2:4 in order; there are 0b0100, 0b1000"),
+    "a chosen field that is illegal": ('"0b10": "0b1110"', '"0b10": "0b1111"', r"sparsity.yaml:8:\d+: 0b1111 is not a legal field of 1:2 in order; there are 0b0100, 0b1110"),
+    "a chosen field out of order": ('"0b0011": "0b0100"', '"0b0011": "0b0001"', r"sparsity.yaml:12:\d+: 0b0001 is not a legal field of 2:4 in order; there are 0b0100, 0b1000"),
     "a chosen field that drops a unit": ('"0b0011": "0b0100"', '"0b0011": "0b1000"', r"sparsity.yaml:12:\d+: 0b1000 keeps the units 0, 2 of 2:4, not all of 0b0011"),
     "a set without a field": ('"0b0001": "0b1000", ', "", r"sparsity.yaml:12:5: 0b0001 has no field, and 2:4 keeps 2 units"),
     "a set with too many units": ('"0b00": "0b1110"', '"0b00": "0b1110", "0b11": "0b1110"', r"sparsity.yaml:8:\d+: 0b11 has more units than the 1 that 1:2 keeps"),
     "a set with a digit too many": ('"0b00": "0b1110"', '"0b00": "0b1110", "0b000": "0b1110"', r"sparsity.yaml:8:\d+: 0b000 must have a digit for each of the 2 units"),
-    "two choices": ("units: 4", "units: 2", r"sparsity.yaml:11:5: another entry chooses fields for 2 units; the first is at \S*sparsity.yaml:7:5"),
+    "two choices": ("units: 4", "units: 2", r"sparsity.yaml:11:5: another entry chooses fields for 2 units; see also \S*sparsity.yaml:7:5"),
     "no choice": ("units: 2", "units: 3", r"sparsity.yaml:3:5: no entry of choices says which field 1:2 compresses to: it has 2 units"),
     "two patterns of one name": ('name: "1:2"', 'name: "2:4"', r"sparsity.yaml:4:5: another pattern '2:4' has other sizes"),
     "a chunk of broken units": ("chunk: 2, kept: 1, unit: 1", "chunk: 2, kept: 1, unit: 2", r"sparsity.yaml:3:5: chunk 2 and kept 1 must be whole units of 2, chunk a power of two of them"),
@@ -374,7 +375,7 @@ def test_a_type_with_two_containers(tmp_path: Path) -> None:
     first, last = (
         next(number for number, line in enumerate(lines, 1) if text in line) for text in ('elements: ["e2m1"]', '"e2m3", "e2m1"], when')
     )
-    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where kind is kind::f8f6f4, at .*types.yaml:{first}:\d+"
+    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where kind is kind::f8f6f4; see also .*types.yaml:{first}:\d+"
     assert re.search(message, done.output)
 
 
@@ -387,7 +388,8 @@ def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
     result = _run("validate", "--spec", toy)
     assert result.exit_code == 1
     assert re.search(
-        r"layouts.yaml:26:5: two different layouts are called toy_m16n8k16_cd_b32; the other is at \S*layouts.yaml:26:5", result.stderr
+        r"layouts.yaml:26:5: two different layouts are called toy_m16n8k16_cd_b32; name: must tell them apart; see also \S*layouts.yaml:26:5",
+        result.stderr,
     )
     _edit(layouts, 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "cd_{mood}"')
     assert _run("validate", "--spec", toy).exit_code == 0, "with the number in the name they are two"

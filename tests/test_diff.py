@@ -78,8 +78,8 @@ _EDITS = {
     "a title": Edit("instructions/toy.yaml", 'title: "A toy multiply-accumulate"', 'title: "Multiply and add"', []),
     "a register type": Edit(
         "types.yaml",
-        'elements: ["f32"], registers: ["f32"]',
-        'elements: ["f32"], registers: ["b32"]',
+        'elements: ["f32"], when: {family: "toy"}, registers: ["f32"]',
+        'elements: ["f32"], when: {family: "toy"}, registers: ["b32"]',
         [
             Change("operand", f"{name}: {text}", True, _ALL)
             for name in ("d", "c")
@@ -88,8 +88,8 @@ _EDITS = {
     ),
     "one more register type": Edit(
         "types.yaml",
-        'elements: ["f16"], registers: ["b32"]',
-        'elements: ["f16"], registers: ["b32", "f32"]',
+        'elements: ["f16"], when: {family: "toy"}, registers: ["b32"]',
+        'elements: ["f16"], when: {family: "toy"}, registers: ["b32", "f32"]',
         [Change("operand", f"{name}: register types b32 are now b32 f32", False, _ALL) for name in ("a", "b")],
     ),
     "fewer immediates": Edit(

@@ -87,6 +87,7 @@ def test_an_overlay_adds_to_the_packaged_spec(catalog: Catalog, tmp_path: Path) 
     shutil.copy(_TOY / "layouts.yaml", overlay / "toy_layouts.yaml")
     carriers = """kind: types
 carriers:
+  - {operands: ["a", "b"], elements: ["f16"], when: {family: "toy"}, registers: ["b32"], source: "1.3"}
   - {operands: ["c", "d"], elements: ["f32"], when: {family: "toy"}, registers: ["f32"], source: "1.3"}
 """
     (overlay / "toy_carriers.yaml").write_text(carriers, encoding="utf-8")

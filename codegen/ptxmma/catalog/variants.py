@@ -92,7 +92,7 @@ def expand_form(instruction: InstructionSet, form: Form) -> Iterator[Variant]:
     free = {name: values for name, values in form.qualifiers.items() if not values[0].startswith("=")}
     copied = {name: values[0][1:] for name, values in form.qualifiers.items() if values[0].startswith("=")}
     order = sorted(free, key=lambda name: name in instruction.extents)
-    points = _points(form)
+    points = points_of(form)
     for values in itertools.product(*(free[name] for name in order)):
         chosen = dict(zip(order, values, strict=True))
         templates = {name: chosen[copied.get(name, name)] for name in form.qualifiers}
@@ -100,7 +100,7 @@ def expand_form(instruction: InstructionSet, form: Form) -> Iterator[Variant]:
             yield Variant(instruction, form, templates, point)
 
 
-def _points(form: Form) -> list[dict[str, int]]:
+def points_of(form: Form) -> list[dict[str, int]]:
     """Every choice of numbers for the extents that its values have in braces."""
     ranges = [[(name, number) for number in each_number(form, name)] for name in form.ranges]
     return [dict(point) for point in itertools.product(*ranges)]
@@ -209,15 +209,13 @@ SpellingKey = tuple[tuple[str, ...], ...]
 
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
     """Every value that some form gives a qualifier."""
-    values = (
-        spelled(value, dict(point))
-        for form in instruction.forms
-        for value in form.qualifiers.get(name, ())
-        if value and not value.startswith("=")
-        for point in (
-            itertools.product(*([(extent, n) for n in each_number(form, extent)] for extent in form.ranges)) if "{" in value else [()]
-        )
-    )
+    values: set[str] = set()
+    for form in instruction.forms:
+        given = form.qualifiers.get(name, ())
+        if given and given[0].startswith("="):
+            given = form.qualifiers.get(given[0][1:], ())
+        points = points_of(form) if any("{" in value for value in given) else [{}]
+        values.update(spelled(value, point) for value in given if value for point in points)
     return frozenset(values)
 
 

@@ -6,21 +6,26 @@ Documents of one kind are joined across files, and short forms are written out (
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
 from ptxmma.generator.documents import KINDS, MANDATORY
 from ptxmma.generator.load import Document, Path_, nearest
-from ptxmma.generator.problems import Position, Problem, SpecError
+from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
-from ptxmma.model import Spec
+from ptxmma.model import Spec, Types
+
+#: The kinds of which a spec has one document.
+_SINGLE = ("spec", "shared_memory", "protocol")
 
 
 class Positions:
-    """Where each part of a built spec stands in its YAML files."""
+    """Where each part of a built spec is in its YAML files; ``overlaid``: some of them belong to an overlay."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, overlaid: bool) -> None:
+        self.overlaid = overlaid
         self._parts: dict[Path_, tuple[Path_, Document]] = {}
 
     def add(self, place: Path_, document: Document, origin: Path_) -> None:
@@ -36,50 +41,58 @@ class Positions:
         return Position("spec")
 
 
-def build(documents: list[Document]) -> tuple[Spec, Positions]:
-    """The spec that the documents say, and where each part of it stands.
+def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[Spec, Positions]:
+    """The spec that the documents say, and where each part of it is.
+
+    Args:
+        documents: those that suit their schemas.
+        incomplete: the kinds of which there are others; that one is missing is not a problem then.
 
     Raises:
-        SpecError: a document that is missing or stands twice, or a key that the model does not have.
+        SpecError: a document that is missing or there twice, or an entry that contradicts itself; with no problem at all where an
+            incomplete kind is missing.
     """
-    lists: dict[str, list[Any]] = {"instructions": [], "errata": []}
-    single: dict[str, Any] = {}
+    parts: dict[str, Any] = {"instructions": [], "errata": []}
     types: dict[str, list[Any]] = {}
-    positions = Positions()
+    single: dict[str, Document] = {}
+    positions = Positions(overlaid=any(document.positions[()].added for document in documents))
     problems: list[Problem] = []
-    kinds: set[str] = set()
     for document in documents:
-        kind = document.data["kind"]
-        kinds.add(kind)
-        data = written_out({key: value for key, value in document.data.items() if key != "kind"}, KINDS[kind])
+        kind = document.kind
+        data = {key: value for key, value in document.data.items() if key != "kind"}
+        try:
+            entry = msgspec.convert(written_out(data, KINDS[kind]), KINDS[kind])
+        except msgspec.ValidationError as error:
+            problems.append(_located(error, document))
+            continue
         if kind == "instruction":
-            positions.add(("instructions", len(lists["instructions"])), document, ())
-            lists["instructions"].append(data)
-        elif kind in ("spec", "shared_memory", "protocol"):
+            positions.add(("instructions", len(parts["instructions"])), document, ())
+            parts["instructions"].append(entry)
+        elif kind in _SINGLE:
             if kind in single:
-                problems.append(Problem(document.positions[()], f"a second document of kind {kind}; a spec has one"))
-            single[kind] = data
+                message = f"a second document of kind {kind}; a spec has one"
+                problems.append(clash(message, document.positions[()], single[kind].positions[()]))
+            single[kind] = document
             positions.add(() if kind == "spec" else (kind,), document, ())
+            parts |= msgspec.structs.asdict(entry) if kind == "spec" else {kind: entry}
         elif kind != "assemblers":
-            for key, entries in data.items():
-                target = types if kind == "types" else lists
+            for key in data:
+                into = (types if kind == "types" else parts).setdefault(key, [])
                 prefix: Path_ = ("types",) if kind == "types" else ()
-                into = target.setdefault(key, [])
-                for index, entry in enumerate(entries):
+                for index, part in enumerate(getattr(entry, key)):
                     positions.add((*prefix, key, len(into)), document, (key, index))
-                    into.append(entry)
-    top = positions.at() if "spec" in kinds else Position(documents[0].positions[()].file)
-    problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in MANDATORY if kind not in kinds)
-    if problems:
+                    into.append(part)
+    kinds = {document.kind for document in documents}
+    top = positions.at() if "spec" in kinds else Position(documents[0].positions[()].file) if documents else Position("spec")
+    missing = [kind for kind in MANDATORY if kind not in kinds]
+    problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in missing if kind not in incomplete)
+    if problems or missing:
         raise SpecError(problems)
-    data = {**single.pop("spec"), **single, **lists, "types": types}
-    try:
-        return msgspec.convert(data, Spec), positions
-    except msgspec.ValidationError as error:
-        raise SpecError([_located(error, positions)]) from None
+    fields: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in parts.items()}
+    return Spec(**fields, types=Types(**{key: tuple(entries) for key, entries in types.items()})), positions
 
 
-def _located(error: msgspec.ValidationError, positions: Positions) -> Problem:
+def _located(error: msgspec.ValidationError, document: Document) -> Problem:
     message, _, where = str(error).partition(" - at `$")
     place = tuple(int(part) if part.isdigit() else part for part in re.findall(r"[\w-]+", where.rstrip("`")))
-    return Problem(positions.at(*place), message)
+    return Problem(nearest(document, place), message)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant, expand
+from ptxmma.catalog.variants import expand
 from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
-from ptxmma.generator.problems import Problem, SpecError
+from ptxmma.generator.problems import Problem, SpecError, clash, of_use
 from ptxmma.model import Database, Layout, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
@@ -32,7 +32,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
     maps: dict[tuple[object, ...], BitMap] = {}
     problems: list[Problem] = []
     failed: set[tuple[object, ...]] = set()
-    for kind, plan in _plans(spec):
+    for kind, plan, user in _plans(spec):
         key = _formula_key(spec, plan)
         if key in failed:
             continue
@@ -42,17 +42,19 @@ def derive(spec: Spec, positions: Positions) -> Database:
             layout = _layout(spec, kind, plan, maps[key])
         except EntryError as error:
             failed.add(key)
-            problems.append(error.at(positions, plan.name, "register_layouts", plan.entry))
+            problem = error.at(positions, plan.name, "register_layouts", plan.entry)
+            problems.append(of_use(problem.message, problem.position, positions.at("instructions", user)))
             continue
         except NotLinearError as error:
             failed.add(key)
-            problems.append(Problem(positions.at("register_layouts", plan.entry), f"{plan.name}: {error}"))
+            here = positions.at("register_layouts", plan.entry)
+            problems.append(of_use(f"{plan.name}: {error}", here, positions.at("instructions", user)))
             continue
         other, _ = derived.setdefault(plan.name, (layout, plan))
         if other != layout:
-            first = positions.at("register_layouts", other.entry)
-            message = f"two different layouts are called {plan.name}; the other is at {first}: tell them apart with name:"
-            problems.append(Problem(positions.at("register_layouts", plan.entry), message))
+            message = f"two different layouts are called {plan.name}; name: must tell them apart"
+            here, first = (positions.at("register_layouts", entry) for entry in (plan.entry, other.entry))
+            problems.append(clash(message, here, first))
     if not problems:
         problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
     if problems:
@@ -60,24 +62,20 @@ def derive(spec: Spec, positions: Positions) -> Database:
     return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
 
 
-def _plans(spec: Spec) -> Iterator[tuple[str, Plan]]:
-    """The layouts that the operands of all variants have, each with its kind; variants with equal operands are asked once."""
-    seen: set[tuple[object, ...]] = set()
-    for instruction in spec.instructions:
-        for variant in expand(instruction):
-            key = (instruction.name, layouts.key(variant))
-            if key not in seen:
-                seen.add(key)
-                yield from _of_variant(spec, variant)
+def _plans(spec: Spec) -> Iterator[tuple[str, Plan, int]]:
+    """The layouts that the operands of all variants have, each with its kind and the index of an instruction that has it.
 
-
-def _of_variant(spec: Spec, variant: Variant) -> Iterator[tuple[str, Plan]]:
-    for name, entry in variant.instruction.operand_kinds.items():
-        kind = ROLES[entry.kind].layout_kind
-        if kind and (not entry.type or variant.facts.get(entry.type)):
-            plan = layouts.plan(spec, variant, name)
-            if plan is not None:
-                yield kind, plan
+    Variants with equal operands are asked once.
+    """
+    for index, instruction in enumerate(spec.instructions):
+        distinct = {layouts.key(variant): variant for variant in expand(instruction)}
+        for variant in distinct.values():
+            for name, entry in instruction.operand_kinds.items():
+                kind = ROLES[entry.kind].layout_kind
+                if kind and (not entry.type or variant.facts.get(entry.type)):
+                    plan = layouts.plan(spec, variant, name)
+                    if plan is not None:
+                        yield kind, plan, index
 
 
 def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 import yaml
@@ -31,17 +31,34 @@ _DEEPEST = 40
 
 
 class Document:
-    """One YAML document: its data, and where each part of it stands.
+    """One YAML document: its data, its kind (``""`` where it has none), and where each part of it stands.
 
     ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key;
-    ``containers`` has the mappings and lists that hold something.
+    ``containers`` has the mappings and lists that hold something, ``misread`` says whether a part of it could not be read.
     """
 
     def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position], containers: set[Path_]) -> None:
         self.data = data
+        kind = data.get("kind") if isinstance(data, dict) else None
+        self.kind: str = kind if isinstance(kind, str) and kind in KINDS else ""
         self.positions = positions
         self.keys = keys
         self.containers = containers
+        self.misread = False
+
+
+class Loaded(NamedTuple):
+    """What a spec directory holds.
+
+    Attributes:
+        documents: those that suit their schemas, in the order of file names.
+        problems: what is wrong with the others.
+        incomplete: the kinds of which a document is wrong; every kind where a file cannot be read at all.
+    """
+
+    documents: list[Document]
+    problems: list[Problem]
+    incomplete: frozenset[str]
 
 
 def load(directory: Path, overlay: Path | None = None) -> list[Document]:
@@ -52,21 +69,39 @@ def load(directory: Path, overlay: Path | None = None) -> list[Document]:
     Raises:
         SpecError: with every problem of every file.
     """
+    loaded = examine(directory, overlay)
+    if loaded.problems:
+        raise SpecError(loaded.problems)
+    return loaded.documents
+
+
+def examine(directory: Path, overlay: Path | None = None) -> Loaded:
+    """The documents of a spec directory, as :func:`load` reads them, and what is wrong with those that it would refuse.
+
+    Raises:
+        SpecError: one of the two is not a directory.
+    """
     files = _files(directory)
-    if overlay is not None:
-        files |= _files(overlay)
+    added = _files(overlay) if overlay is not None else {}
+    files |= added
     problems: list[Problem] = []
     documents: list[Document] = []
     for name in sorted(files):
-        documents += _read(files[name], problems)
+        documents += _read(files[name], name in added, problems)
     if not documents and not problems:
         problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))
-    told = {problem.position for problem in problems}
+    unread = {problem.position.file for problem in problems} - {document.positions[()].file for document in documents}
+    incomplete = set(KINDS) if unread else set()
+    reported = {problem.position for problem in problems}
+    sound = []
     for document in documents:
-        problems += (problem for problem in schema_problems(document) if problem.position not in told)
-    if problems:
-        raise SpecError(problems)
-    return documents
+        wrong = list(schema_problems(document))
+        problems += (problem for problem in wrong if problem.position not in reported)
+        if wrong or document.misread:
+            incomplete |= {document.kind} if document.kind else set(KINDS)
+        else:
+            sound.append(document)
+    return Loaded(sound, problems, frozenset(incomplete))
 
 
 def _files(directory: Path) -> dict[str, Path]:
@@ -75,8 +110,8 @@ def _files(directory: Path) -> dict[str, Path]:
     return {path.relative_to(directory).as_posix(): path for pattern in ("*.yaml", "*.yml") for path in directory.rglob(pattern)}
 
 
-def _read(path: Path, problems: list[Problem]) -> list[Document]:
-    """The documents of one file; what is wrong with it joins ``problems``."""
+def _read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
+    """The documents of one file, which an overlay may have added; what is wrong with it joins ``problems``."""
     shown = _shown(path)
     if path.suffix == ".yml":
         problems.append(Problem(Position(shown), f"only *.yaml files are read; name it {path.with_suffix('.yaml').name}"))
@@ -105,8 +140,10 @@ def _read(path: Path, problems: list[Problem]) -> list[Document]:
         return []
     documents = []
     for node in nodes:
-        reader = _Reader(shown, problems)
-        documents.append(Document(reader.read(node, ()), reader.positions, reader.keys, reader.containers))
+        reader, before = _Reader(shown, added, problems), len(problems)
+        document = Document(reader.read(node, ()), reader.positions, reader.keys, reader.containers)
+        document.misread = len(problems) > before
+        documents.append(document)
     return documents
 
 
@@ -121,17 +158,17 @@ def _shown(path: Path) -> str:
 class _Reader:
     """Turns YAML nodes into plain data and notes where everything stands."""
 
-    def __init__(self, file: str, problems: list[Problem]) -> None:
+    def __init__(self, file: str, added: bool, problems: list[Problem]) -> None:
         self.positions: dict[Path_, Position] = {}
         self.keys: dict[Path_, Position] = {}
         self.containers: set[Path_] = set()
-        self._file = file
+        self._file, self._added = file, added
         self._problems = problems
         self._seen: set[int] = set()
 
     def read(self, node: yaml.Node, path: Path_) -> Any:
         quoted = isinstance(node, yaml.ScalarNode) and node.style in ('"', "'")
-        position = Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted)
+        position = self._at(node, quoted)
         self.positions[path] = position
         if id(node) in self._seen:
             self._problems.append(Problem(position, "aliases are not allowed; write the value out"))
@@ -148,7 +185,7 @@ class _Reader:
             return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            place = Position(self._file, key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            place = self._at(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
                 self._problems.append(Problem(place, "a key must be plain text"))
                 continue
@@ -161,6 +198,10 @@ class _Reader:
             self.keys[inside] = place
             result[key] = self.read(value_node, inside)
         return result
+
+    def _at(self, node: yaml.Node, quoted: bool = False) -> Position:
+        """Where the text of a node begins: after its quote."""
+        return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted, self._added)
 
     def _scalar(self, node: yaml.ScalarNode, position: Position) -> Any:
         kind = node.tag.rpartition(":")[2]
@@ -195,12 +236,11 @@ def _validator(kind: str) -> jsonschema.Draft202012Validator:
 def schema_problems(document: Document) -> Iterator[Problem]:
     """The ways in which a document breaks its schema."""
     top = document.positions[()]
-    kind = document.data.get("kind") if isinstance(document.data, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not document.kind:
         place = document.positions.get(("kind",), top)
         yield Problem(place, f"a document starts with kind: one of {', '.join(KINDS)}")
         return
-    for error in _validator(kind).iter_errors(document.data):
+    for error in _validator(document.kind).iter_errors(document.data):
         for deepest in _deepest(error):
             yield _problem(document, deepest)
 

@@ -10,7 +10,8 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.emit import EMITTERS, emit
-from ptxmma.generator.load import load
+from ptxmma.generator.load import examine
+from ptxmma.generator.problems import SpecError
 from ptxmma.generator.proven import attach
 from ptxmma.generator.spec_rules import check
 from ptxmma.generator.write import Change, compare
@@ -23,10 +24,17 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
     """Load, build, check and derive a spec; its ``evidence/`` is read when somebody asks for it.
 
     Raises:
-        SpecError: with every problem that the first failing stage found.
+        SpecError: with every problem of the documents, and every problem of the rules that the sound documents allow to judge; of a
+            spec without either, with every problem of its formulas.
     """
-    model, positions = build(load(spec, overlay))
-    check(model, positions)
+    loaded = examine(spec, overlay)
+    try:
+        model, positions = build(loaded.documents, loaded.incomplete)
+        check(model, positions, loaded.incomplete)
+    except SpecError as error:
+        raise SpecError([*loaded.problems, *error.problems]) from None
+    if loaded.problems:
+        raise SpecError(loaded.problems)
     catalog = Catalog(derive(model, positions))
     attach(catalog, spec / "evidence")
     return catalog

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """A place in a file; line and column count from 1."""
+    """A place in a file; line and column count from 1.  ``added``: the file belongs to an overlay."""
 
     file: str
     line: int = 1
     column: int = 1
+    added: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -26,6 +27,18 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.position}: {self.message}"
+
+
+def clash(message: str, here: Position, other: Position) -> Problem:
+    """Two places that do not go together: the problem is ``here``, or at the ``other`` one where that alone belongs to an overlay."""
+    if other.added and not here.added:
+        here, other = other, here
+    return Problem(here, f"{message}; see also {other}")
+
+
+def of_use(message: str, entry: Position, use: Position) -> Problem:
+    """What is wrong with an entry as something uses it: at the entry, or at the use where that alone belongs to an overlay."""
+    return clash(message, entry, use) if use.added and not entry.added else Problem(entry, message)
 
 
 #: Problems of one file that a message shows: the first few tell what is wrong with the rest.

@@ -78,9 +78,9 @@ class RegisterType(Entry, frozen=True, kw_only=True):
 class Carrier(Entry, frozen=True, kw_only=True):
     """The register types that assemblers take for an operand, the one that wrappers use first."""
 
-    operands: Annotated[tuple[Name, ...], SOME]  # ("a", "b")
+    operands: Annotated[tuple[Name, ...], SOME]  # of the instructions that match: ("a", "b")
     elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
-    when: tuple[Condition, ...] = ()
+    when: tuple[Condition, ...]  # each says of which family or instruction
     registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
     source: Source
 

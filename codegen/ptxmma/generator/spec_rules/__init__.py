@@ -6,9 +6,11 @@ Each module here checks one subject: its ``problems`` yields whatever is wrong w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 from ptxmma.generator.build import Positions
+from ptxmma.generator.documents import KINDS
 from ptxmma.generator.problems import Problem, SpecError
 from ptxmma.generator.spec_rules import (
     condition_rules,
@@ -28,36 +30,70 @@ from ptxmma.generator.spec_rules import (
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import Spec
 
+_Find = Callable[[RuleContext], Iterator[Problem]]
+
+
+class _Rules(NamedTuple):
+    """What finds the problems of one subject.
+
+    Attributes:
+        find: yields them.
+        needs: the kinds of documents that must all be sound for it to judge.
+        spoils: the kinds of documents that its problems make unsound.  Instructions are left out one by one: see ``RuleContext.broken``.
+    """
+
+    find: _Find
+    needs: frozenset[str] = frozenset(KINDS)
+    spoils: frozenset[str] = frozenset()
+
+
+def _rules(find: _Find, needs: str = "", spoils: str = "") -> _Rules:
+    return _Rules(find, frozenset(needs.split()), frozenset(spoils.split()))
+
+
 #: Each step needs what the steps before it accept: variants of a broken instruction would only repeat its problems, and what
 #: variants reach is known only where each has its operands.
-_STEPS: tuple[tuple[Callable[[RuleContext], Iterator[Problem]], ...], ...] = (
+_STEPS: tuple[tuple[_Rules, ...], ...] = (
     (
-        name_rules.problems,
-        target_rules.problems,
-        reference_rules.problems,
-        register_layout_rules.problems,
-        shared_memory_rules.problems,
-        protocol_rules.problems,
-        sparsity_rules.problems,
-        instruction_rules.problems,
-        condition_rules.problems,
+        _rules(name_rules.problems, spoils="instruction"),
+        _rules(target_rules.problems, needs="targets isa_versions", spoils="targets"),
+        _rules(reference_rules.problems, needs="types targets instruction", spoils="types"),
+        _rules(register_layout_rules.problems, needs="instruction errata", spoils="register_layouts"),
+        _rules(shared_memory_rules.problems, needs="types"),
+        _rules(protocol_rules.problems, needs="instruction protocol"),
+        _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),
+        _rules(instruction_rules.problems, needs="spec types targets isa_versions"),
+        _rules(condition_rules.of_instructions),
+        _rules(condition_rules.problems, needs="instruction", spoils="types register_layouts sparsity"),
     ),
-    (variant_rules.problems,),
-    (reach_rules.problems, scaling_rules.problems, peak_rules.problems),
+    (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions register_layouts sparsity"),),
+    (_Rules(reach_rules.problems), _Rules(scaling_rules.problems), _Rules(peak_rules.problems)),
 )
 
 
-def check(spec: Spec, positions: Positions) -> None:
-    """Check the model across its entries.
+def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) -> None:
+    """Check the model across its entries, as far as it can be judged.
+
+    Args:
+        spec: the model.
+        positions: where each part of it is.
+        incomplete: the kinds of documents of which some are wrong and missing from the model.
 
     Raises:
         SpecError: with every problem.
     """
     context = RuleContext(spec, positions)
     problems: list[Problem] = []
+    unsound = set(incomplete)
     for step in _STEPS:
-        problems = [problem for find in step for problem in find(context)]
-        if problems:
-            break
+        spoiled: set[str] = set()
+        for rules in step:
+            if not rules.needs & unsound:
+                new = list(rules.find(context))
+                problems += new
+                spoiled |= rules.spoils if new else set()
+        unsound |= spoiled
+        if context.broken:
+            unsound.add("instruction")
     if problems or context.absent:  # what is missing explains the rest
         raise SpecError(context.absent.values() or problems)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, extent_names, listed
 from ptxmma.model import Condition, InstructionSet
 
 #: The lists of an instruction whose entries have a condition.
@@ -19,52 +19,89 @@ _OPERAND_FACTS = {"operand", "bits", "ratio", "chunk_size"}
 _Values = dict[str, set[str]]
 
 
+def of_instructions(context: RuleContext) -> Iterator[Problem]:
+    """Conditions of an instruction on facts that its variants lack, and on values that no variant has."""
+    for index, entry in enumerate(context.spec.instructions):
+        for problem in _of_instruction(context, entry, ("instructions", index)):
+            context.broken.add(index)
+            yield problem
+
+
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Conditions on facts that nothing has, and on values that no variant has."""
-    spec, common = context.spec, _COMMON_FACTS | context.extents
-    everything: _Values = {}
-    for index, entry in enumerate(spec.instructions):
-        values = {name: set(qualifier_values(entry, name)) for name in dict.fromkeys([*entry.qualifiers, *entry.extents])}
-        for name, some in values.items():
-            everything.setdefault(name, set()).update(some)
-        yield from _of_instruction(context, entry, values, ("instructions", index))
-    for section in ("register_layouts", "granularities", "block_formats"):
+    """Conditions of what several instructions share: on facts that none has, and on values that no variant has."""
+    spec = context.spec
+    families: dict[str, _Values] = {}
+    for entry in spec.instructions:
+        values = families.setdefault(entry.family, {})
+        for name, some in _values(entry).items():
+            values[name] = values.get(name, set()) | some
+
+    def judged(conditions: Iterable[Condition], extra: set[str], *place: str | int) -> Iterator[Problem]:
+        for condition in conditions:
+            for key, names in (("family", families), ("name", [entry.name for entry in spec.instructions])):
+                yield from context.known(key, map(str, condition.get(key, ())), names, *place)
+            named = context.families(condition)
+            if not named:
+                continue
+            values: _Values = {}
+            for name, some in ((name, some) for family in named for name, some in families[family].items()):
+                values[name] = values.get(name, set()) | some
+            facts = _COMMON_FACTS.union(extra, *(context.extents[family] for family in named))
+            yield from _condition(context, condition, values, facts, place)
+
+    for section in ("register_layouts", "granularities"):
         for number, part in enumerate(getattr(spec, section)):
-            yield from _conditions(context, part.of, everything, common | _OPERAND_FACTS, (section, number, "of"))
+            yield from _whose(context, part.of, section, number, "of")
+            yield from judged(part.of, _OPERAND_FACTS, section, number, "of")
+    for number, carrier in enumerate(spec.types.carriers):
+        yield from _whose(context, carrier.when, "types", "carriers", number, "when")
+        yield from judged(carrier.when, _OPERAND_FACTS, "types", "carriers", number, "when")
+    for number, container in enumerate(spec.types.containers):
+        yield from judged(container.when, _OPERAND_FACTS, "types", "containers", number, "when")
+    for number, part in enumerate(spec.block_formats):
+        yield from judged(part.of, _OPERAND_FACTS, "block_formats", number, "of")
     for index, chip in enumerate(spec.throughput):
         for number, rate in enumerate(chip.rates):
-            yield from _conditions(context, rate.of, everything, common, ("throughput", index, "rates", number, "of"))
-    for section in ("containers", "carriers"):
-        for number, part in enumerate(getattr(spec.types, section)):
-            yield from _conditions(context, part.when, everything, common | _OPERAND_FACTS, ("types", section, number, "when"))
+            yield from judged(rate.of, set(), "throughput", index, "rates", number, "of")
 
 
-def _of_instruction(context: RuleContext, entry: InstructionSet, values: _Values, place: Place) -> Iterator[Problem]:
+def _whose(context: RuleContext, conditions: Sequence[Condition], *place: str | int) -> Iterator[Problem]:
+    """What names operands says whose: a name means nothing beyond its family."""
+    if not all(_COMMON_FACTS & condition.keys() for condition in conditions or ({},)):
+        yield Problem(context.at(*place), "each condition must have family: or name:, to say for whose operands the entry is")
+
+
+def _values(entry: InstructionSet) -> _Values:
+    """The values of each qualifier of an instruction."""
+    return {name: set(qualifier_values(entry, name)) for name in dict.fromkeys([*entry.qualifiers, *entry.extents])}
+
+
+def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """The conditions of an instruction, and the values that its qualifiers have where a spelling leaves them out."""
-    facts = _COMMON_FACTS | context.extents
+    values = _values(entry)
+    facts = _COMMON_FACTS.union(extent_names(entry))
     for name in CONDITIONAL:
         for number, rule in enumerate(getattr(entry, name)):
-            yield from _conditions(context, rule.when, values, facts, (*place, name, number, "when"))
+            for condition in rule.when:
+                yield from _condition(context, condition, values, facts, (*place, name, number, "when"))
     for name, qualifier in entry.qualifiers.items():
         allowed = sorted(values[name])
         if qualifier.usual:
             yield from context.known(f"value of {name}", [qualifier.usual], allowed, *place, "qualifiers", name, "usual")
         for number, default in enumerate(qualifier.default):
             here = (*place, "qualifiers", name, "default", number)
-            yield from _conditions(context, default.when, values, facts, (*here, "when"))
+            for condition in default.when:
+                yield from _condition(context, condition, values, facts, (*here, "when"))
             yield from context.known(f"value of {name}", [default.value], allowed, *here, "value")
 
 
-def _conditions(
-    context: RuleContext, conditions: Iterable[Condition], values: _Values, others: set[str], place: Place
-) -> Iterator[Problem]:
-    """Conditions that may test qualifiers against their values, and other facts against any value."""
-    for condition in conditions:
-        for key, allowed in condition.items():
-            if key not in values and key not in others:
-                known = listed([*values, *sorted(others)])
-                yield Problem(context.at(*place), f"the condition tests {key!r}, which is no fact here; known: {known}")
-            for value in allowed if key in values else ():
-                if value and value not in values[key]:
-                    there = listed(sorted(values[key])) or "none"
-                    yield Problem(context.at(*place), f"no form has {key} {value!r}; there are {there}")
+def _condition(context: RuleContext, condition: Condition, values: _Values, others: Set[str], place: Place) -> Iterator[Problem]:
+    """A condition may test qualifiers against their values, and other facts against any value."""
+    for key, allowed in condition.items():
+        if key not in values and key not in others:
+            known = listed([*values, *sorted(others)])
+            yield Problem(context.at(*place), f"the condition tests {key!r}, which is not a fact here; known: {known}")
+        for value in allowed if key in values else ():
+            if value and value not in values[key]:
+                there = listed(sorted(values[key])) or "none"
+                yield Problem(context.at(*place), f"no form has {key} {value!r}; there are {there}")

@@ -14,20 +14,25 @@ from ptxmma.model import Condition, InstructionSet, Version
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Parts of an instruction that contradict each other."""
     for index, entry in enumerate(context.spec.instructions):
-        place = ("instructions", index)
-        yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
-        yield from _syntax(context, entry, place)
-        yield from _modifiers(context, entry, place)
-        yield from operand_rules.problems(context, entry, place)
-        for number, form in enumerate(entry.forms):
-            yield from form_rules.problems(context, entry, form, (*place, "forms", number))
-        if _is_order(entry) and not entry.memory:
-            yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
-        yield from _requirements(context, entry, place)
-        matrices = set(entry.operand_kinds) | {operand.of for operand in entry.operand_kinds.values()}
-        if entry.operation == "multiply" and (missing := {"a", "b", "d"} - matrices):
-            message = f"an instruction that multiplies has the matrices a, b and d; {listed(sorted(missing))} is missing"
-            yield Problem(context.at(*place, "operation"), message)
+        for problem in _of_instruction(context, entry, ("instructions", index)):
+            context.broken.add(index)
+            yield problem
+
+
+def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
+    yield from _syntax(context, entry, place)
+    yield from _modifiers(context, entry, place)
+    yield from operand_rules.problems(context, entry, place)
+    for number, form in enumerate(entry.forms):
+        yield from form_rules.problems(context, entry, form, (*place, "forms", number))
+    if _is_order(entry) and not entry.memory:
+        yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
+    yield from _requirements(context, entry, place)
+    matrices = set(entry.operand_kinds) | {operand.of for operand in entry.operand_kinds.values()}
+    if entry.operation == "multiply" and (missing := {"a", "b", "d"} - matrices):
+        message = f"an instruction that multiplies has the matrices a, b and d; {listed(sorted(missing))} is missing"
+        yield Problem(context.at(*place, "operation"), message)
 
 
 def _is_order(entry: InstructionSet) -> bool:
@@ -41,7 +46,7 @@ def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterat
     qualifiers = [*entry.qualifiers, *(name for name in entry.extents if name not in entry.qualifiers)]
     for name in sorted(named - set(qualifiers)):
         known = listed(qualifiers)
-        yield Problem(context.at(*place, "syntax"), f"the syntax names {name!r}, which is no qualifier; known: {known}")
+        yield Problem(context.at(*place, "syntax"), f"the syntax names {name!r}, which is not a qualifier; known: {known}")
     for name in sorted(set(qualifiers) - named):
         where = "qualifiers" if name in entry.qualifiers else "extents"
         yield Problem(context.at(*place, where, name), f"the syntax does not name qualifier {name!r}")
@@ -70,7 +75,7 @@ def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> 
             )
             if differ and _normal(rule.when) == _normal(other.when):
                 here, first = (context.at(*place, "requires", at) for at in (number, before))
-                yield Problem(here, f"another rule has the same condition and asks for something else, at {first}")
+                yield Problem(here, f"another rule has the same condition and asks for something else; see also {first}")
     for number, observed in enumerate(entry.observed):
         yield from _rule(context, observed.ptx, observed.targets, (*place, "observed", number))
 

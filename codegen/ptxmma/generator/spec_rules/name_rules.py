@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from ptxmma.generator.problems import Problem
+from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 
 #: Files and folders beside which the headers and modules of the families stand.
@@ -37,18 +37,20 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         seen: dict[str, int] = {}
         for index, name in enumerate(entries):
             if name in seen:
-                first = context.at(*place, seen[name])
-                yield Problem(context.at(*place, index), f"{name!r} stands twice; the first is at {first}")
+                yield clash(f"{name!r} is there twice", context.at(*place, index), context.at(*place, seen[name]))
             seen.setdefault(name, index)
 
 
 def _files(context: RuleContext) -> Iterator[Problem]:
-    files: dict[str, str] = {}
-    for index, entry in enumerate(context.spec.instructions):
+    files: dict[str, int] = {}
+    instructions = context.spec.instructions
+    for index, entry in enumerate(instructions):
         here = context.at("instructions", index, "family")
         file = entry.family.replace(".", "_")
-        others = {files.setdefault(name, entry.family) for name in (file, f"{file}_pack")} - {entry.family}
         if file in RESERVED or keyword.iskeyword(file):
             yield Problem(here, f"a family cannot be called {entry.family!r}: other files have this name")
-        for other in sorted(others):
-            yield Problem(here, f"the families {other!r} and {entry.family!r} would share their files")
+        others = [instructions[first] for name in (file, f"{file}_pack") if (first := files.setdefault(name, index)) != index]
+        for family in dict.fromkeys(other.family for other in others if other.family != entry.family):
+            other = next(number for number, each in enumerate(instructions) if each.family == family)
+            message = f"the families {family!r} and {entry.family!r} would share their files"
+            yield clash(message, here, context.at("instructions", other, "family"))

@@ -9,7 +9,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import operand_names
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand
-from ptxmma.generator.problems import Problem
+from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
 from ptxmma.model import Condition, Facts, Spec, matches
@@ -24,6 +24,7 @@ class _OperandUse(NamedTuple):
     facts: Facts
     sparse: bool
     shape: str
+    place: Position  # of the instruction
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -41,7 +42,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 place = ("instructions", index, "qualifiers", name, "default", number, "when")
                 yield from unreached(context, default.when, facts, place)
         distinct = {layouts.key(variant): variant for variant in variants}
-        uses += (use for variant in distinct.values() for use in _uses(spec, variant))
+        here = context.at("instructions", index)
+        uses += (use for variant in distinct.values() for use in _uses(spec, variant, here))
     yield from _carriers(context, uses)
     yield from _containers(context, uses)
     yield from _register_layouts(context, uses)
@@ -67,16 +69,23 @@ def unreached(context: RuleContext, conditions: Sequence[Condition], everything:
             if matches((condition,), facts):
                 left -= {(key, facts.get(key, "")) for key in condition}
         for key, value in sorted(left, key=str):
-            yield Problem(context.at(*place), f"nothing that this condition admits has {key} {value!r}; leave it out")
+            yield from _superfluous(context, f"nothing that this condition admits has {key} {value!r}; leave it out", place)
 
 
 def _unused(context: RuleContext, names: Iterable[str], used: set[str], place: Place) -> Iterator[Problem]:
     for name in names:
         if name not in used:
-            yield Problem(context.at(*place), f"no variant that this entry is for has {name!r}; leave it out")
+            yield from _superfluous(context, f"no variant that this entry is for has {name!r}; leave it out", place)
 
 
-def _uses(spec: Spec, variant: Variant) -> Iterator[_OperandUse]:
+def _superfluous(context: RuleContext, message: str, place: Place) -> Iterator[Problem]:
+    """What nothing uses.  Under an overlay only its own files are judged: it may replace what used a part of the spec."""
+    position = context.at(*place)
+    if position.added or not context.overlaid:
+        yield Problem(position, message)
+
+
+def _uses(spec: Spec, variant: Variant, place: Position) -> Iterator[_OperandUse]:
     """The operands of a variant with the facts that conditions test of them."""
     for text in variant.instruction.operands.get(variant.form.operands, ()):
         for name in operand_names(text):
@@ -87,7 +96,7 @@ def _uses(spec: Spec, variant: Variant) -> Iterator[_OperandUse]:
             element = str(variant.facts.get(entry.type, "")) if ROLES[entry.kind].typed else ""
             # The metadata stands for its variant: it has the facts of the sparse matrix.
             sparse = variant.instruction.sparse and entry.kind in ("metadata", "selector")
-            yield _OperandUse(name, entry.kind, element, facts, sparse, variant.shape)
+            yield _OperandUse(name, entry.kind, element, facts, sparse, variant.shape, place)
 
 
 def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
@@ -112,9 +121,11 @@ def _containers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[P
         for before, other in enumerate(containers[:index]):
             for use in admitted:
                 if use.element in other.elements and matches(other.when, use.facts):
-                    first, kind = context.at("types", "containers", before), use.facts.get("kind") or "absent"
-                    said = f"{use.element} has a container already where kind is {kind}, at {first}"
-                    yield from context.once(context.at(*place, "elements"), said)
+                    tested = sorted({key for condition in (*container.when, *other.when) for key in condition})
+                    where = " and ".join(f"{key} is {use.facts.get(key) or 'absent'}" for key in tested)
+                    message = f"{use.element} has a container already where {where or 'it is used'}"
+                    problem = clash(message, context.at(*place, "elements"), context.at("types", "containers", before))
+                    yield from context.once(problem.position, problem.message)
 
 
 def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
@@ -131,4 +142,5 @@ def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iter
                 facts = use.facts
                 what = f"{use.shape or facts['name']} with {facts.get('bits', 0)} bits, family {facts['family']}"
                 message = f"no printed formula under stated is for operand {use.name!r} of {what}"
-                yield from context.once(context.at(*place), message)
+                problem = of_use(message, context.at(*place), use.place)
+                yield from context.once(problem.position, problem.message)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.variants import Variant
-from ptxmma.generator.problems import Problem
+from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import Facts, RegisterLayout, formula
 from ptxmma.model.formula import FormulaError
@@ -41,8 +41,8 @@ def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Ite
     yield from _helpers(context, layout.let, layout, *place)
     yield from context.known("axis", layout.apart, layout.axes, *place, "apart")
     yield from context.known("axis", layout.steps, layout.axes, *place, "steps")
-    for axis in sorted(layout.axes.keys() & (_VARIABLES | _PLACES | context.extents)):
-        yield Problem(context.at(*place, "axes", axis), f"{axis!r} is a variable of formulas already; choose another name")
+    for axis in layout.axes:
+        yield from _hides(context, axis, _VARIABLES | _PLACES, layout, *place, "axes", axis)
     if layout.at.keys() == layout.axes.keys():
         return
     if not layout.at.keys() <= _PLACES or "lane" not in layout.at or len(layout.at) > 2:
@@ -52,9 +52,21 @@ def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Ite
 
 def _helpers(context: RuleContext, let: Iterable[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
     """Helper definitions hide no variable."""
+    variables = _VARIABLES.union(layout.axes) - ({"warp"} if "lane" in layout.at else set())
     for name in let:
-        if name in _VARIABLES - ({"warp"} if "lane" in layout.at else set()) or name in layout.axes or name in context.extents:
-            yield Problem(context.at(*place, "let", name), f"{name!r} is a variable of formulas already; choose another name")
+        yield from _hides(context, name, variables, layout, *place, "let", name)
+
+
+def _hides(context: RuleContext, name: str, variables: Collection[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
+    """A name is that of a variable, or of a size of a family that the layout is for."""
+    message = f"{name!r} is a variable of formulas already; choose another name"
+    if name in variables:
+        yield Problem(context.at(*place), message)
+        return
+    for family in sorted(set().union(*map(context.families, layout.of))):
+        if name in context.extents[family]:
+            yield clash(message, context.at(*place), context.at("instructions", context.extents[family][name], "extents"))
+            return
 
 
 class LayoutUses:
@@ -64,21 +76,25 @@ class LayoutUses:
         self._context = context
         self._sized: set[tuple[object, ...]] = set()
 
-    def problems(self, index: int, variant: Variant, operand: str, facts: Facts) -> Iterator[Problem]:
-        """Problems of the entry numbered ``index`` where it lays out an operand of a variant that has these facts."""
-        yield from self._name(index, variant, facts)
-        yield from self._one_map(index, variant)
-        yield from self._size(index, variant, operand)
+    def problems(self, index: int, variant: Variant, operand: str, facts: Facts, form: Position) -> Iterator[Problem]:
+        """Problems of the entry numbered ``index`` where it lays out an operand of a variant, of the form there, that has these facts."""
+        yield from self._name(index, variant, facts, form)
+        yield from self._one_map(index, variant, form)
+        yield from self._size(index, variant, operand, form)
 
-    def _name(self, index: int, variant: Variant, facts: Facts) -> Iterator[Problem]:
+    def _of_use(self, message: str, entry: Position, form: Position) -> Iterator[Problem]:
+        problem = of_use(message, entry, form)
+        yield from self._context.once(problem.position, problem.message)
+
+    def _name(self, index: int, variant: Variant, facts: Facts, form: Position) -> Iterator[Problem]:
         """A variant has every fact that the name of its layout reads."""
         entry, place = self._context.spec.register_layouts[index], ("register_layouts", index)
         for name in formula.placeholders(layouts.ending(entry)):
             if name not in facts:
                 message = f"{variant.canonical} has no {name!r} for the name {layouts.ending(entry)}; it has {listed(facts)}"
-                yield from self._context.once(self._context.at(*place, "name"), message)
+                yield from self._of_use(message, self._context.at(*place, "name"), form)
 
-    def _one_map(self, index: int, variant: Variant) -> Iterator[Problem]:
+    def _one_map(self, index: int, variant: Variant, form: Position) -> Iterator[Problem]:
         """No formula for a place reads an extent that ranges: one map serves all its numbers."""
         entry = self._context.spec.register_layouts[index]
         texts = [(("let", name), text) for name, text in entry.let.items()]
@@ -87,9 +103,9 @@ class LayoutUses:
             with contextlib.suppress(FormulaError):  # evaluation will say where
                 for name in formula.names(formula.parse(text)).keys() & variant.ranging.keys():
                     message = f"the formula reads {name!r}, which ranges in {variant.canonical}: one layout serves all its numbers"
-                    yield from self._context.once(self._context.at("register_layouts", index, *key), message)
+                    yield from self._of_use(message, self._context.at("register_layouts", index, *key), form)
 
-    def _size(self, index: int, variant: Variant, operand: str) -> Iterator[Problem]:
+    def _size(self, index: int, variant: Variant, operand: str, form: Position) -> Iterator[Problem]:
         """The axes of a layout have sizes, and every thread has a part of what it lays out."""
         context = self._context
         variables = variant.largest | layouts.variables(context.spec, variant, operand)
@@ -105,7 +121,8 @@ class LayoutUses:
                     sizes.append(layouts.size(text, variables))
                 except FormulaError as error:
                     place = context.at("register_layouts", index, key, name)
-                    yield from context.once(place._replace(column=place.column + error.column), f"{variant.canonical}: {error}")
+                    place = place._replace(column=place.column + error.column)
+                    yield from self._of_use(f"{variant.canonical}: {error}", place, form)
         if len(sizes) < len(entry.axes) + len(entry.steps):  # some could not be evaluated
             return
         points = math.prod(sizes[: len(entry.axes)]) if min(sizes) > 0 else 0
@@ -113,4 +130,4 @@ class LayoutUses:
         threads = 1 if kind == "address" else context.spec.scopes[variant.instruction.scope]
         if not threads <= points <= _LARGEST_DOMAIN:
             message = f"{variant.canonical} has {points} elements here; there must be {threads} to {_LARGEST_DOMAIN}"
-            yield from context.once(context.at("register_layouts", index), message)
+            yield from self._of_use(message, context.at("register_layouts", index), form)

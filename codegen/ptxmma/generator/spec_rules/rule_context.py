@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import kind_of
-from ptxmma.generator.problems import Position, Problem
-from ptxmma.model import Spec, formula
+from ptxmma.generator.problems import Position, Problem, clash
+from ptxmma.model import Condition, InstructionSet, Spec, formula
 
 #: Keys and indices that lead to a part of the model.
 Place = tuple[str | int, ...]
@@ -19,25 +19,27 @@ class RuleContext:
     Attributes:
         spec: the model.
         at: the position of a part of the model, from the keys and indices that lead to it.
+        overlaid: whether an overlay added some of it.
         targets, versions, elements, registers: the names that references may use.
-        extents: the names of all sizes that shapes and other values give.
+        extents: the names of the sizes that the values of each family give.
+        broken: the indices of the instructions that contradict themselves; their variants are not judged.
         absent: the problem for each kind of document that is missing.
     """
 
     def __init__(self, spec: Spec, positions: Positions) -> None:
         self.spec = spec
         self.at = positions.at
+        self.overlaid = positions.overlaid
         self.targets = [entry.name for entry in spec.targets]
         self.versions = [entry.version for entry in spec.isa_versions]
         self.elements = [entry.name for entry in spec.types.elements]
         self.registers = [entry.name for entry in spec.types.registers]
-        self.extents = {
-            size
-            for entry in spec.instructions
-            for extents in entry.extents.values()
-            for sizes in (*extents.values.values(), formula.placeholders(extents.pattern))
-            for size in sizes
-        }
+        self.extents: dict[str, dict[str, int]] = {}
+        for index, entry in enumerate(spec.instructions):
+            sizes = self.extents.setdefault(entry.family, {})
+            for name in extent_names(entry):
+                sizes.setdefault(name, index)
+        self.broken: set[int] = set()
         self.absent: dict[str, Problem] = {}
         self._reported: set[Position] = set()
         self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
@@ -58,7 +60,7 @@ class RuleContext:
     def exactly_one(
         self, fits: Sequence[bool], section: tuple[str, ...], what: str, position: Position, operand: str = ""
     ) -> Iterator[Problem]:
-        """Exactly one entry of a section answers for ``what``, which stands at ``position``."""
+        """Exactly one entry of a section covers ``what``, which is at ``position``."""
         if not fits:
             self.lacks_entries(section, what)
             return
@@ -68,13 +70,23 @@ class RuleContext:
             yield Problem(position, f"no entry of {'.'.join(section)} covers {what}")
         elif len(fitting) > 1:  # the same two cover many variants
             first, second = (self.at(*section, index) for index in fitting[:2])
-            yield from self.once(second, f"two entries cover {what}; the other is at {first}")
+            message = f"two entries of {'.'.join(section)} cover {what}"
+            if position.added and not (first.added or second.added):
+                yield from self.once(position, f"{message}; see {first} and {second}")
+            else:
+                problem = clash(message, second, first)
+                yield from self.once(problem.position, problem.message)
 
     def lacks_entries(self, section: tuple[str, ...], what: str) -> None:
         """A whole section is missing: one problem, however many entries need it."""
         kind = kind_of(section[0])
         has = "" if kind == section[-1] else f" has {section[-1]}"
         self.absent.setdefault(kind, Problem(self.at(), f"no document of kind {kind}{has}; {what} needs one"))
+
+    def families(self, condition: Condition) -> set[str]:
+        """The families that a condition names, itself or by an instruction; every family where it names neither."""
+        named = [entry.family for entry in self.spec.instructions if entry.name in condition.get("name", (entry.name,))]
+        return set(named).intersection(condition.get("family", named))
 
     def ancestors(self, name: str) -> set[str]:
         """All targets that a target includes, directly or through others."""
@@ -87,6 +99,12 @@ class RuleContext:
                 ancestors.add(parent)
                 left += includes.get(parent, ())
         return ancestors
+
+
+def extent_names(entry: InstructionSet) -> list[str]:
+    """The names of the sizes that the values of an instruction's qualifiers give."""
+    tables = (sizes for extents in entry.extents.values() for sizes in (*extents.values.values(), formula.placeholders(extents.pattern)))
+    return list(dict.fromkeys(size for sizes in tables for size in sizes))
 
 
 def listed(names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxmma.generator.problems import Problem
+from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import Granularity
 
@@ -14,14 +14,14 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     choices: dict[int, int] = {}
     for index, choice in enumerate(context.spec.choices):
         if (first := choices.setdefault(choice.units, index)) != index:
-            place = context.at("choices", first)
-            yield Problem(context.at("choices", index), f"another entry chooses fields for {choice.units} units; the first is at {place}")
-    named: dict[str, Granularity] = {}
+            message = f"another entry chooses fields for {choice.units} units"
+            yield clash(message, context.at("choices", index), context.at("choices", first))
+    named: dict[str, int] = {}
     for index, pattern in enumerate(context.spec.granularities):
         here = context.at("granularities", index)
-        first_of_name = named.setdefault(pattern.name, pattern)
-        if _sizes(first_of_name) != _sizes(pattern):
-            yield Problem(here, f"another pattern {pattern.name!r} has other sizes")
+        first = named.setdefault(pattern.name, index)
+        if _sizes(context.spec.granularities[first]) != _sizes(pattern):
+            yield clash(f"another pattern {pattern.name!r} has other sizes", here, context.at("granularities", first))
         if pattern.chunk % pattern.unit or pattern.kept % pattern.unit or pattern.units & (pattern.units - 1):
             message = f"chunk {pattern.chunk} and kept {pattern.kept} must be whole units of {pattern.unit}, chunk a power of two of them"
             yield Problem(here, message)
@@ -47,7 +47,7 @@ def _choice(context: RuleContext, index: int, pattern: Granularity) -> Iterator[
         elif units.bit_count() > most:
             yield from context.once(here, f"{key} has more units than the {most} that {pattern.name} keeps")
         elif field not in ordered:
-            yield from context.once(here, f"{field} is no legal field of {pattern.name} in order; there are {listed(ordered)}")
+            yield from context.once(here, f"{field} is not a legal field of {pattern.name} in order; there are {listed(ordered)}")
         elif units & ~sum(1 << unit for unit in pattern.kept_units(field)):
             kept = listed(map(str, pattern.kept_units(field)))
             yield from context.once(here, f"{field} keeps the units {kept} of {pattern.name}, not all of {key}")

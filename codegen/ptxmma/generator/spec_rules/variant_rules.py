@@ -8,7 +8,7 @@ from ptxmma.catalog import layouts, requirements
 from ptxmma.catalog.instructions import operand_names
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand_form
-from ptxmma.generator.problems import Position, Problem
+from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import matches
@@ -18,26 +18,29 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     """Variants that exist twice, that nothing accepts, or about which no entry or two entries speak."""
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
-    answered: set[tuple[object, ...]] = set()
+    seen: set[tuple[object, ...]] = set()
     layout_uses = LayoutUses(context)
     for index, entry in enumerate(context.spec.instructions):
+        if index in context.broken:
+            continue
         for number, form in enumerate(entry.forms):
             position = context.at("instructions", index, "forms", number)
             for variant in expand_form(entry, form):
                 name, spelling = variant.identifier, variant.canonical
                 if spelling in spellings:
-                    yield Problem(position, f"{spelling} stands in another form too, at {spellings[spelling]}")
+                    yield clash(f"another form has {spelling} too", position, spellings[spelling])
                     break
                 if name in identifiers:
-                    yield Problem(position, f"{spelling} gets the identifier {name}, as does {identifiers[name]}")
+                    other = identifiers[name]
+                    yield clash(f"{spelling} and {other} both get the identifier {name}", position, spellings[other])
                     break
                 spellings[spelling] = position
                 identifiers[name] = spelling
                 yield from _requirements(context, variant, index, position)
                 yield from _semantics(context, variant, index)
                 key = layouts.key(variant)
-                if key not in answered:
-                    answered.add(key)
+                if key not in seen:
+                    seen.add(key)
                     yield from _factors(context, variant, position)
                     yield from _operands(context, variant, position, layout_uses)
 
@@ -47,7 +50,7 @@ def _requirements(context: RuleContext, variant: Variant, index: int, position: 
     if len(observed := requirements.observed(variant)) > 1:
         numbers = [variant.instruction.observed.index(entry) for entry in observed]
         first, second = (context.at("instructions", index, "observed", number) for number in numbers[:2])
-        yield Problem(second, f"two observations answer for {variant.canonical}; the other is at {first}")
+        yield clash(f"two observations are for {variant.canonical}", second, first)
     elif not any(rule.ptx for rule in requirements.stated(variant)):
         yield Problem(position, f"no rule under requires gives {variant.canonical} a PTX ISA version")
     elif not any(rule.targets for rule in requirements.stated(variant)):
@@ -65,7 +68,7 @@ def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[P
         yield from context.once(context.at(*place), f"no entry says what {variant.canonical} computes")
     if len(fitting) > 1:
         first, second = (context.at(*place, number) for number in fitting[:2])
-        yield from context.once(second, f"two entries say what {variant.canonical} computes; the other is at {first}")
+        yield from context.once(second, f"two entries say what {variant.canonical} computes; see also {first}")
 
 
 def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
@@ -104,4 +107,4 @@ def _operands(context: RuleContext, variant: Variant, position: Position, layout
             if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
                 yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
             if sum(fits) == 1:
-                yield from layout_uses.problems(fits.index(True), variant, name, facts)
+                yield from layout_uses.problems(fits.index(True), variant, name, facts, position)
