@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from ptxmma import paths
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
@@ -121,7 +122,8 @@ def library(request: pytest.FixtureRequest, compilers: Compilers, include: Path,
     text = _SWEEP if language == "c" else f'#include <stdint.h>\nextern "C" {{\n{_SWEEP}}}\n'
     source.write_text(text, encoding="utf-8")
     target = folder / "sweep.so"
-    compilers.run(compilers.found[language][0], "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
+    plain = "-std=c99" if language == "c" else "-std=c++11"  # from C++14 on the functions are constexpr, and so inline
+    compilers.run(compilers.found[language][0], plain, "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
     return Library(target)
 
 
@@ -172,15 +174,51 @@ def test_every_header_compiles_alone_and_with_all_others(
         compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
 
 
+_CONSTANTS = """
+#include <ptxmma/ptxmma.h>
+#include <ptxmma/shared_layout.h>
+static_assert(ptxmma_wgmma_m64nNk16_d_b32_row(37, 5) == 17 && ptxmma_mma_m16n8k16_a_b16_lane(9, 3) == 5, "");
+static_assert(ptxmma_swizzle_address(PTXMMA_SWIZZLE_128B, ptxmma_offset_k_128b(9, 3, 16, 0, 1024), 0) == 1024 + 128 + (6 ^ 16), "");
+static_assert(ptxmma_describe_type(PTXMMA_TYPE_E4M3).bits == 8 && ptxmma_describe_target(PTXMMA_TARGET_SM_90A).number == 90, "");
+constexpr ptxmma_shared_layout layout() {
+  ptxmma_shared_layout dense = {};
+  ptxmma_shared_layout_dense(PTXMMA_TYPE_BF16, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128, 0, &dense);
+  return dense;
+}
+constexpr uint64_t descriptor() {
+  const ptxmma_shared_layout dense = layout();
+  uint64_t bits = 0;
+  return ptxmma_shared_descriptor(&dense, 0, 64, 64, 16, &bits) == PTXMMA_OK ? bits : 0;
+}
+static_assert(ptxmma_descriptor_decode(descriptor()).start_address == 128 * 128 && descriptor() >> 62 == 1, "");
+constexpr uint32_t box_lines() {
+  const ptxmma_shared_layout dense = layout();
+  ptxmma_tensor_map_box box = {};
+  return ptxmma_shared_tensor_map(&dense, &box) == PTXMMA_OK ? box.outer : 0;
+}
+char buffer[box_lines()];
+static_assert(sizeof buffer == 128, "");
+"""
+
+
+@pytest.mark.parametrize("standard", ["c++14", "c++20"])
+def test_functions_are_constant_expressions_from_cxx14_on(compilers: Compilers, standard: str, tmp_path: Path) -> None:
+    (tmp_path / "constants.cpp").write_text(_CONSTANTS)
+    for compiler in compilers.found["c++"]:
+        compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", paths.INCLUDE, tmp_path / "constants.cpp")
+
+
 @pytest.mark.nvcc
 def test_device_code_may_call_every_layout_function(nvcc: str, compilers: Compilers, include: Path, tmp_path: Path) -> None:
     calls = []
     for header in sorted((include / "ptxmma").glob("*.h")):
-        for name, parameters in re.findall(r"^PTXMMA_FN uint32_t (\w+)\(\s*((?:uint32_t \w+(?:, )?)+)\)", header.read_text(), re.MULTILINE):
+        for name, parameters in re.findall(
+            r"^PTXMMA_CONSTEXPR_FN uint32_t (\w+)\(\s*((?:uint32_t \w+(?:, )?)+)\)", header.read_text(), re.MULTILINE
+        ):
             calls.append(f"  sum += {name}({', '.join(['x'] * parameters.count('uint32_t'))});\n")
     assert len(calls) > 100
     source = tmp_path / "device.cu"
-    body = "".join(calls) + "  sum += ptxmma_describe_type((ptxmma_type)x)->bits + ptxmma_describe_target((ptxmma_target)x)->number;\n"
+    body = "".join(calls) + "  sum += ptxmma_describe_type((ptxmma_type)x).bits + ptxmma_describe_target((ptxmma_target)x).number;\n"
     source.write_text(
         '#include "ptxmma/ptxmma.h"\n__global__ void kernel(uint32_t *out) {\n  uint32_t x = threadIdx.x, sum = 0;\n'
         f"{body}  out[x] = sum;\n}}\n",
@@ -193,9 +231,10 @@ def test_device_code_may_call_every_layout_function(nvcc: str, compilers: Compil
 def test_every_function_compiles_without_a_branch(compilers: Compilers, include: Path, tmp_path: Path) -> None:
     source = tmp_path / "all.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n', encoding="utf-8")
-    declared = set(
-        re.findall(r"^PTXMMA_(?:HOST_)?FN .*?\b(ptxmma_\w+)\(", "".join(p.read_text() for p in include.rglob("*.h")), re.MULTILINE)
-    )
+    texts = "".join(path.read_text() for path in include.rglob("*.h"))
+    declared = dict(re.findall(r"^PTXMMA_(?:HOST_|CONSTEXPR_)?FN .*?\b(ptxmma_\w+)\(\s*(\w+)", texts, re.MULTILINE))
+    chooses = {name for name, first in declared.items() if first.startswith("ptxmma_") and first != "ptxmma_descriptor"}
+    assert {"ptxmma_describe_swizzle", "ptxmma_swizzle_address"} <= chooses  # by an enumerator, in a switch
     for compiler in compilers.found["c"]:
         assembly = tmp_path / f"{compiler}.s"
         # Functions that compile alike must not become jumps to each other.
@@ -207,8 +246,9 @@ def test_every_function_compiles_without_a_branch(compilers: Compilers, include:
             if label := re.match(r"(ptxmma_\w+):", line):
                 name = label[1]
                 seen.add(name)
-            assert not re.match(r"\s+(j[a-z]+|call\w*|loop\w*)\s", line), f"{compiler}: {name} has a branch: {line.strip()}"
-        assert seen == declared
+            branch = name not in chooses and re.match(r"\s+(j[a-z]+|call\w*|loop\w*)\s", line)
+            assert not branch, f"{compiler}: {name} has a branch: {line.strip()}"
+        assert seen == declared.keys()
 
 
 # --- layouts ----------------------------------------------------------------------------------------------------------------
@@ -356,9 +396,12 @@ _U8, _U16, _U64, _TEXT, _ENUM = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint64
 
 
 def _rows(library: Library, function: str, count: int, *types: Any) -> list[list[Any]]:
-    """The rows that a describing function returns for 0, 1 …"""
+    """The rows that a describing function returns for 0, 1 …; that of variants returns addresses."""
     structure: Any = type("Row", (ctypes.Structure,), {"_fields_": [(f"f{number}", kind) for number, kind in enumerate(types)]})
-    rows = [library.call(function, index, result=ctypes.POINTER(structure)).contents for index in range(count)]
+    if function == "ptxmma_describe_variant":
+        rows = [library.call(function, index, result=ctypes.POINTER(structure)).contents for index in range(count)]
+    else:
+        rows = [library.call(function, index, result=structure) for index in range(count)]
     values = [[getattr(row, name) for name, *_ in structure._fields_] for row in rows]
     return [[value.decode() if isinstance(value, bytes) else value for value in row] for row in values]
 

@@ -82,7 +82,7 @@ _SANITIZED = """
 #include <stdlib.h>
 #include "ptxmma/shared_layout.h"
 static int one(ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k, uint32_t padding) {
-  const size_t bytes = (size_t)x * k * ptxmma_describe_type(type)->bits / 8;
+  const size_t bytes = (size_t)x * k * ptxmma_describe_type(type).bits / 8;
   ptxmma_shared_layout layout;
   uint32_t size = 0, place, step;
   uint64_t descriptor = 0;

@@ -40,9 +40,10 @@
 #ifndef PTXMMA_BLOCK_SCALING_H
 #define PTXMMA_BLOCK_SCALING_H
 
-#include <float.h>
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <string.h>
+#endif
 
 #include "config.h"
 #include "mma.h"
@@ -725,6 +726,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue8m0(const uint8_t *elements, co
  * nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_tensor_scale_e2m1_ue4m3(const float *values, size_t count, float *tensor_scale) {
+  const float smallest = ptxmma_scaling_float(0x00800000); /* normal number */
   uint32_t peak;
   double scale;
   if (!values || !tensor_scale) return PTXMMA_ERROR_NULL;
@@ -732,7 +734,7 @@ PTXMMA_FN ptxmma_status ptxmma_tensor_scale_e2m1_ue4m3(const float *values, size
   peak = ptxmma_scaling_peak(values, 1, count, 1.0f);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
   scale = (double)ptxmma_scaling_float(peak) / 6.0 / 448.0;
-  *tensor_scale = peak == 0 ? 1.0f : scale < FLT_MIN ? FLT_MIN : (float)scale;
+  *tensor_scale = peak == 0 ? 1.0f : scale < smallest ? smallest : (float)scale;
   return PTXMMA_OK;
 }
 

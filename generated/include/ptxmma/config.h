@@ -7,7 +7,22 @@
 #ifndef PTXMMA_CONFIG_H
 #define PTXMMA_CONFIG_H
 
+#ifdef __CUDACC_RTC__ /* NVRTC comes without the headers of C */
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef uint64_t uintptr_t;
+#define UINT32_MAX 0xffffffffu
+#define SIZE_MAX (~(size_t)0)
+#define UINT64_C(number) number##ull
+#else
 #include <stdint.h>
+#endif
 
 /** Version of the spec that the headers were generated from. */
 #define PTXMMA_SPEC_VERSION "0.1.0"
@@ -21,6 +36,15 @@
 /** A PTX ISA version as one number that compares as versions do. */
 #define PTXMMA_PTX(major, minor) ((major) * 100 + (minor))
 
+/* `constexpr` from C++14 on; before that, and in C, functions are plain. */
+#if defined(__cplusplus) && __cplusplus >= 201402L
+#define PTXMMA_CONSTEXPR constexpr
+#elif defined(_MSVC_LANG) && _MSVC_LANG >= 201402L
+#define PTXMMA_CONSTEXPR constexpr
+#else
+#define PTXMMA_CONSTEXPR
+#endif
+
 /* How functions are declared; both macros may be defined before the first include. */
 #ifndef PTXMMA_FN
 #ifdef __CUDACC__
@@ -30,13 +54,20 @@
 #endif
 #endif
 
-/* The same for functions that are of use to host code only. */
+/* The same for functions that are of use to host code only; NVRTC has no host. */
 #ifndef PTXMMA_HOST_FN
+#ifdef __CUDACC_RTC__
+#define PTXMMA_HOST_FN PTXMMA_FN
+#else
 #define PTXMMA_HOST_FN static inline
 #endif
+#endif
+
+/* And for functions that neither read nor write memory of the caller's: `constexpr` from C++14 on. */
+#define PTXMMA_CONSTEXPR_FN PTXMMA_FN PTXMMA_CONSTEXPR
 
 /*
- * Stand before loops. Device code keeps small arrays in registers only where loops over them are
+ * For loops. Device code keeps small arrays in registers only where loops over them are
  * unrolled, and needs too many registers where long loops are.
  */
 #ifdef __CUDA_ARCH__

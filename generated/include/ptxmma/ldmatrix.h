@@ -40,31 +40,32 @@
 #define PTXMMA_LDMATRIX_M8N8_X1_R_B16_REGISTERS 1
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   (void)i;
   return 0;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   (void)row;
@@ -87,32 +88,32 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X1_TRANS_R_B16_REGISTERS 1
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   (void)i;
   return 0;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_lane(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (col << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   (void)col;
@@ -136,30 +137,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_trans_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X2_R_B16_REGISTERS 2
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 1;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)row;
   return (matrix << 1) | (col & 1);
@@ -181,31 +183,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X2_TRANS_R_B16_REGISTERS 2
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 1;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_lane(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (col << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)col;
   return (matrix << 1) | (row & 1);
@@ -228,30 +230,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_trans_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X4_R_B16_REGISTERS 4
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 1;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)row;
   return (matrix << 1) | (col & 1);
@@ -273,31 +276,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X4_TRANS_R_B16_REGISTERS 4
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 1;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_lane(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (col << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)col;
   return (matrix << 1) | (row & 1);
@@ -318,19 +321,19 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_trans_r_b16_element(
 #define PTXMMA_LDMATRIX_M8N8_X1_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_lane(uint32_t matrix, uint32_t row) {
   (void)matrix;
   return row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_matrix(uint32_t lane) {
   (void)lane;
   return 0;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_row(uint32_t lane) {
   return lane;
 }
 
@@ -349,17 +352,17 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x1_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M8N8_X2_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_lane(uint32_t matrix, uint32_t row) {
   return (matrix << 3) | row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_matrix(uint32_t lane) {
   return lane >> 3;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_row(uint32_t lane) {
   return lane & 7;
 }
 
@@ -378,17 +381,17 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x2_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M8N8_X4_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_lane(uint32_t matrix, uint32_t row) {
   return (matrix << 3) | row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_matrix(uint32_t lane) {
   return lane >> 3;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_row(uint32_t lane) {
   return lane & 7;
 }
 
@@ -411,31 +414,32 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n8_x4_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M8N16_X1_R_B8_REGISTERS 1
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   (void)i;
   return 0;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   (void)row;
@@ -459,30 +463,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_r_b8_element(
 #define PTXMMA_LDMATRIX_M8N16_X2_R_B8_REGISTERS 2
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 2;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)row;
   return (matrix << 2) | (col & 3);
@@ -505,30 +510,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_r_b8_element(
 #define PTXMMA_LDMATRIX_M8N16_X4_R_B8_REGISTERS 4
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_matrix(uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 2;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_lane(uint32_t matrix, uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_lane(
+    uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return (row << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)row;
   return (matrix << 2) | (col & 3);
@@ -549,19 +555,19 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_r_b8_element(
 #define PTXMMA_LDMATRIX_M8N16_X1_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_lane(uint32_t matrix, uint32_t row) {
   (void)matrix;
   return row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_matrix(uint32_t lane) {
   (void)lane;
   return 0;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_row(uint32_t lane) {
   return lane;
 }
 
@@ -580,17 +586,17 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x1_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M8N16_X2_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_lane(uint32_t matrix, uint32_t row) {
   return (matrix << 3) | row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_matrix(uint32_t lane) {
   return lane >> 3;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_row(uint32_t lane) {
   return lane & 7;
 }
 
@@ -609,17 +615,17 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x2_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M8N16_X4_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_lane(uint32_t matrix, uint32_t row) {
   return (matrix << 3) | row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_matrix(uint32_t lane) {
   return lane >> 3;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_row(uint32_t lane) {
   return lane & 7;
 }
 
@@ -641,31 +647,32 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m8n16_x4_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M16N16_X1_TRANS_R_B8_REGISTERS 2
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_matrix(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   (void)i;
   return 0;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_lane(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return ((col & 7) << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return ((col >> 1) & 4) | (row & 3);
@@ -687,30 +694,31 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_trans_r_b8_element(
 #define PTXMMA_LDMATRIX_M16N16_X2_TRANS_R_B8_REGISTERS 4
 
 /** Matrix of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_matrix(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_matrix(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 3;
 }
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_lane(
     uint32_t matrix, uint32_t row, uint32_t col) {
   (void)matrix;
   return ((col & 7) << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_element(
     uint32_t matrix, uint32_t row, uint32_t col) {
   return (matrix << 3) | ((col >> 1) & 4) | (row & 3);
 }
@@ -730,19 +738,19 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_trans_r_b8_element(
 #define PTXMMA_LDMATRIX_M16N16_X1_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_lane(uint32_t matrix, uint32_t row) {
   (void)matrix;
   return row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_matrix(uint32_t lane) {
   (void)lane;
   return 0;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_row(uint32_t lane) {
   return lane;
 }
 
@@ -761,17 +769,17 @@ PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x1_p_row(uint32_t lane) {
 #define PTXMMA_LDMATRIX_M16N16_X2_P_ALIGNMENT 16
 
 /** Thread that gives the address of the row. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_lane(uint32_t matrix, uint32_t row) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_lane(uint32_t matrix, uint32_t row) {
   return (matrix << 4) | row;
 }
 
 /** Matrix of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_matrix(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_matrix(uint32_t lane) {
   return lane >> 4;
 }
 
 /** Row of the address of thread lane. */
-PTXMMA_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_row(uint32_t lane) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_ldmatrix_m16n16_x2_p_row(uint32_t lane) {
   return lane & 15;
 }
 

@@ -42,30 +42,30 @@
 #define PTXMMA_MMA_M8N8K4_A_COL_B16_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 2) & 4) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_lane(
     uint32_t row, uint32_t col, uint32_t computation) {
   return ((row & 4) << 2) | (computation << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)col;
   (void)computation;
@@ -88,32 +88,32 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_col_b16_element(
 #define PTXMMA_MMA_M8N8K4_A_ROW_B16_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return ((lane >> 2) & 4) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_col(uint32_t lane, uint32_t i) {
   (void)lane;
   return i;
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_lane(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)col;
   return ((row & 4) << 2) | (computation << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)row;
   (void)computation;
@@ -134,24 +134,24 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_row_b16_element(
 #define PTXMMA_MMA_M8N8K4_A_B64_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_b64_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_b64_lane(uint32_t row, uint32_t col) {
   return (row << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_a_b64_element(uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -173,32 +173,32 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_a_b64_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K4_B_COL_B16_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_row(uint32_t lane, uint32_t i) {
   (void)lane;
   return i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return ((lane >> 2) & 4) | (lane & 3);
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_lane(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)row;
   return ((col & 4) << 2) | (computation << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)col;
   (void)computation;
@@ -221,30 +221,30 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_col_b16_element(
 #define PTXMMA_MMA_M8N8K4_B_ROW_B16_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_col(uint32_t lane, uint32_t i) {
   return ((lane >> 2) & 4) | i;
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_lane(
     uint32_t row, uint32_t col, uint32_t computation) {
   return ((col & 4) << 2) | (computation << 2) | row;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)row;
   (void)computation;
@@ -265,24 +265,24 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_row_b16_element(
 #define PTXMMA_MMA_M8N8K4_B_B64_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_b64_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_b64_lane(uint32_t row, uint32_t col) {
   return (col << 2) | row;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_b_b64_element(uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -304,31 +304,32 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_b_b64_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K4_CD_B16_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return ((lane >> 2) & 4) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_col(uint32_t lane, uint32_t i) {
   (void)lane;
   return i;
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_lane(uint32_t row, uint32_t col, uint32_t computation) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_lane(
+    uint32_t row, uint32_t col, uint32_t computation) {
   (void)col;
   return ((row & 4) << 2) | (computation << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)row;
   (void)computation;
@@ -351,28 +352,29 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b16_element(
 #define PTXMMA_MMA_M8N8K4_CD_B32_COMPUTATIONS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 2) & 4) | (i & 2) | (lane & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_col(uint32_t lane, uint32_t i) {
   return (i & 4) | (lane & 2) | (i & 1);
 }
 
 /** Computation of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_computation(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_computation(uint32_t lane, uint32_t i) {
   (void)i;
   return (lane >> 2) & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_lane(uint32_t row, uint32_t col, uint32_t computation) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_lane(
+    uint32_t row, uint32_t col, uint32_t computation) {
   return ((row & 4) << 2) | (computation << 2) | (col & 2) | (row & 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_element(
     uint32_t row, uint32_t col, uint32_t computation) {
   (void)computation;
   return (col & 4) | (row & 2) | (col & 1);
@@ -393,23 +395,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b32_element(
 #define PTXMMA_MMA_M8N8K4_CD_B64_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -431,23 +433,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k4_cd_b64_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M8N8K16_A_B8_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_a_b8_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_a_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_a_b8_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_a_b8_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 3;
 }
@@ -467,23 +469,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_a_b8_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K16_B_B8_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_b_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_b_b8_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_b_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_b_b8_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_b_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_b_b8_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_b_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_b_b8_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 3;
 }
@@ -503,23 +505,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_b_b8_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K16_CD_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -541,23 +543,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k16_cd_b32_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M8N8K32_A_B4_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_a_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_a_b4_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_a_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_a_b4_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_a_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_a_b4_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_a_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_a_b4_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 7;
 }
@@ -577,23 +579,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_a_b4_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K32_B_B4_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_b_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_b_b4_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_b_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_b_b4_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_b_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_b_b4_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_b_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_b_b4_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 7;
 }
@@ -613,23 +615,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_b_b4_element(uint32_t row, uint32_t col) {
 #define PTXMMA_MMA_M8N8K32_CD_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -651,23 +653,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k32_cd_b32_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M8N8K128_A_B1_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_a_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_a_b1_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_a_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_a_b1_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_a_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_a_b1_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_a_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_a_b1_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 31;
 }
@@ -687,23 +689,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_a_b1_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M8N8K128_B_B1_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_b_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_b_b1_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_b_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_b_b1_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_b_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_b_b1_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_b_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_b_b1_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 31;
 }
@@ -723,23 +725,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_b_b1_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M8N8K128_CD_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -762,23 +764,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m8n8k128_cd_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K4_A_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b32_row(uint32_t lane, uint32_t i) {
   return (i << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b32_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 3;
 }
@@ -798,23 +800,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b32_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K4_A_B64_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b64_row(uint32_t lane, uint32_t i) {
   return (i << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_a_b64_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 3;
 }
@@ -834,24 +836,24 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_a_b64_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K4_B_B32_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b32_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b32_lane(uint32_t row, uint32_t col) {
   return (col << 2) | row;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b32_element(uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -871,24 +873,24 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b32_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K4_B_B64_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b64_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b64_lane(uint32_t row, uint32_t col) {
   return (col << 2) | row;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_b_b64_element(uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -909,22 +911,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_b_b64_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K4_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -943,22 +945,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b32_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K4_CD_B64_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -980,22 +982,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k4_cd_b64_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K8_A_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1015,22 +1017,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b16_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_A_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 1) << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | (row >> 3);
 }
 
@@ -1049,22 +1051,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b32_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_A_B64_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b64_row(uint32_t lane, uint32_t i) {
   return ((i & 1) << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b64_col(uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_a_b64_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | (row >> 3);
 }
 
@@ -1083,23 +1085,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_a_b64_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_B_B16_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b16_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b16_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b16_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 1;
 }
@@ -1119,23 +1121,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b16_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_B_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b32_row(uint32_t lane, uint32_t i) {
   return (i << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b32_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b32_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 2;
 }
@@ -1154,23 +1156,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b32_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_B_B64_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b64_row(uint32_t lane, uint32_t i) {
   return (i << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b64_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_b_b64_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 2;
 }
@@ -1190,22 +1192,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_b_b64_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K8_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1224,22 +1226,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b16_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K8_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1258,22 +1260,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b32_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K8_CD_B64_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1295,22 +1297,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k8_cd_b64_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K16_A_B8_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b8_element(uint32_t row, uint32_t col) {
   return ((row >> 1) & 4) | (col & 3);
 }
 
@@ -1330,22 +1332,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b8_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K16_A_B16_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1364,22 +1366,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b16_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K16_A_B64_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b64_row(uint32_t lane, uint32_t i) {
   return ((i & 1) << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b64_col(uint32_t lane, uint32_t i) {
   return ((i & 6) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_a_b64_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 6) | (row >> 3);
 }
 
@@ -1398,23 +1400,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_a_b64_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K16_B_B8_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b8_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b8_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b8_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b8_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 3;
 }
@@ -1434,23 +1436,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b8_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K16_B_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b16_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b16_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 2) | (row & 1);
 }
@@ -1469,23 +1471,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b16_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K16_B_B64_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b64_row(uint32_t lane, uint32_t i) {
   return (i << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b64_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b64_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_b_b64_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 2;
 }
@@ -1505,22 +1507,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_b_b64_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K16_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1539,22 +1541,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b16_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K16_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1573,22 +1575,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K16_CD_B64_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1610,22 +1612,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k16_cd_b64_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K32_A_B4_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b4_row(uint32_t lane, uint32_t i) {
   return (i & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b4_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | (i & 7);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b4_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b4_element(uint32_t row, uint32_t col) {
   return (row & 8) | (col & 7);
 }
 
@@ -1645,22 +1647,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b4_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K32_A_B8_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_a_b8_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | (col & 3);
 }
 
@@ -1679,23 +1681,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_a_b8_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K32_B_B4_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b4_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b4_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b4_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b4_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 7;
 }
@@ -1715,23 +1717,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b4_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K32_B_B8_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 2) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b8_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b8_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_b_b8_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 4) | (row & 3);
 }
@@ -1751,22 +1753,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_b_b8_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K32_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1785,22 +1787,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b16_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K32_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1817,37 +1819,42 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_cd_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K32_SCALE_A_SCALE_VEC_1X_BLOCKS 1
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_lane(uint32_t row, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_lane(
+    uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte(
+    uint32_t block, uint32_t byte_id) {
   (void)block;
   return byte_id;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -1866,37 +1873,42 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(
 #define PTXMMA_MMA_M16N8K32_SCALE_B_SCALE_VEC_1X_BLOCKS 1
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_lane(uint32_t col, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_lane(
+    uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte(
+    uint32_t block, uint32_t byte_id) {
   (void)block;
   return byte_id;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;
@@ -1920,22 +1932,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(
 #define PTXMMA_MMA_M16N8K64_A_B4_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_a_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_a_b4_row(uint32_t lane, uint32_t i) {
   return (i & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_a_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_a_b4_col(uint32_t lane, uint32_t i) {
   return ((i & 16) << 1) | ((lane & 3) << 3) | (i & 7);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_a_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_a_b4_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 3) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_a_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_a_b4_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 16) | (row & 8) | (col & 7);
 }
 
@@ -1954,23 +1966,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_a_b4_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K64_B_B4_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_b_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_b_b4_row(uint32_t lane, uint32_t i) {
   return ((i & 8) << 2) | ((lane & 3) << 3) | (i & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_b_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_b_b4_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_b_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_b_b4_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 3) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_b_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_b_b4_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 8) | (row & 7);
 }
@@ -1990,22 +2002,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_b_b4_element(uint32_t row, uint32_t col) 
 #define PTXMMA_MMA_M16N8K64_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -2022,35 +2034,40 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_cd_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_MMA_M16N8K64_SCALE_A_SCALE_VEC_2X_BLOCKS 2
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_lane(uint32_t row, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_lane(
+    uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte(
+    uint32_t block, uint32_t byte_id) {
   return (byte_id & 2) | block;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 1;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 2;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -2069,37 +2086,42 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(
 #define PTXMMA_MMA_M16N8K64_SCALE_A_SCALE_VEC_4X_BLOCKS 4
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_lane(uint32_t row, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_lane(
+    uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte(
+    uint32_t block, uint32_t byte_id) {
   (void)byte_id;
   return block;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -2118,35 +2140,40 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(
 #define PTXMMA_MMA_M16N8K64_SCALE_B_SCALE_VEC_2X_BLOCKS 2
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_lane(uint32_t col, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_lane(
+    uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte(
+    uint32_t block, uint32_t byte_id) {
   return (byte_id & 2) | block;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 1;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 2;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;
@@ -2165,37 +2192,42 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(
 #define PTXMMA_MMA_M16N8K64_SCALE_B_SCALE_VEC_4X_BLOCKS 4
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_lane(uint32_t col, uint32_t thread_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_lane(
+    uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte(uint32_t block, uint32_t byte_id) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte(
+    uint32_t block, uint32_t byte_id) {
   (void)byte_id;
   return block;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte_id(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte_id(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;
@@ -2219,22 +2251,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(
 #define PTXMMA_MMA_M16N8K128_A_B1_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_a_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_a_b1_row(uint32_t lane, uint32_t i) {
   return ((i >> 2) & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_a_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_a_b1_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | (i & 31);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_a_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_a_b1_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_a_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_a_b1_element(uint32_t row, uint32_t col) {
   return ((row & 8) << 2) | (col & 31);
 }
 
@@ -2253,23 +2285,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_a_b1_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K128_B_B1_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_b_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_b_b1_row(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_b_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_b_b1_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_b_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_b_b1_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_b_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_b_b1_element(uint32_t row, uint32_t col) {
   (void)col;
   return row & 31;
 }
@@ -2289,22 +2321,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_b_b1_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K128_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -2326,22 +2358,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k128_cd_b32_element(uint32_t row, uint32_t co
 #define PTXMMA_MMA_M16N8K256_A_B1_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_a_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_a_b1_row(uint32_t lane, uint32_t i) {
   return ((i >> 2) & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_a_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_a_b1_col(uint32_t lane, uint32_t i) {
   return ((i & 64) << 1) | ((lane & 3) << 5) | (i & 31);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_a_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_a_b1_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 5) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_a_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_a_b1_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 64) | ((row & 8) << 2) | (col & 31);
 }
 
@@ -2360,23 +2392,23 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_a_b1_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K256_B_B1_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_b_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_b_b1_row(uint32_t lane, uint32_t i) {
   return ((i & 32) << 2) | ((lane & 3) << 5) | (i & 31);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_b_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_b_b1_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_b_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_b_b1_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 5) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_b_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_b_b1_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 32) | (row & 31);
 }
@@ -2396,22 +2428,22 @@ PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_b_b1_element(uint32_t row, uint32_t col)
 #define PTXMMA_MMA_M16N8K256_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_m16n8k256_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 

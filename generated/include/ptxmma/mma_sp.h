@@ -29,7 +29,7 @@
 /* ---- sparsity ------------------------------------------------------------------------------- */
 
 /** 1 if a field value below 32 is legal by one of the masks below, else 0. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_legal(uint32_t mask, uint32_t field) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_legal(uint32_t mask, uint32_t field) {
   return (mask >> field) & 1;
 }
 
@@ -114,39 +114,39 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_legal(uint32_t mask, uint32_t field) {
 #define PTXMMA_MMA_SP_M16N8K8_A_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_row(uint32_t lane, uint32_t i) {
   return (i << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 3;
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k8_a_b32_col(lane, i) * 2;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k8_a_b32_col(lane, i) * 2;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k8_a_b32_window_first(lane, i) + 1;
 }
 
@@ -165,23 +165,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_a_b32_window_last(uint32_t lane, uint32
 #define PTXMMA_MMA_SP_M16N8K8_B_B32_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_row(uint32_t lane, uint32_t i) {
   return (i << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 2;
 }
@@ -201,22 +201,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_b_b32_element(uint32_t row, uint32_t co
 #define PTXMMA_MMA_SP_M16N8K8_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -239,42 +239,44 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_cd_b32_element(uint32_t row, uint32_t c
 #define PTXMMA_MMA_SP_M16N8K8_METADATA_B32_KEPT 1
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)chunk;
   return ((row & 7) << 2) | selector;
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_bit(uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | (chunk << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_row(uint32_t lane, uint32_t bit) {
   return ((bit >> 1) & 8) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(uint32_t lane, uint32_t bit) {
   (void)lane;
   return (bit >> 2) & 3;
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return lane & 3;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -296,37 +298,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k8_metadata_b32_extract(uint32_t word, uin
 #define PTXMMA_MMA_SP_M16N8K16_A_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b16_window_first(lane, i) + 3;
 }
 
@@ -346,37 +348,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b16_window_last(uint32_t lane, uint3
 #define PTXMMA_MMA_SP_M16N8K16_A_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 1) << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | (row >> 3);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b32_col(lane, i) * 2;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b32_col(lane, i) * 2;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k16_a_b32_window_first(lane, i) + 1;
 }
 
@@ -395,23 +397,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_a_b32_window_last(uint32_t lane, uint3
 #define PTXMMA_MMA_SP_M16N8K16_B_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 2) | (row & 1);
 }
@@ -431,23 +433,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b16_element(uint32_t row, uint32_t c
 #define PTXMMA_MMA_SP_M16N8K16_B_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_row(uint32_t lane, uint32_t i) {
   return (i << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_lane(uint32_t row, uint32_t col) {
   return (col << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_element(uint32_t row, uint32_t col) {
   (void)col;
   return row >> 2;
 }
@@ -467,22 +469,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_b_b32_element(uint32_t row, uint32_t c
 #define PTXMMA_MMA_SP_M16N8K16_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -501,22 +503,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b16_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K16_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -539,42 +541,45 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_cd_b32_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K16_METADATA_B16_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)chunk;
   return ((row & 7) << 2) | selector;
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_bit(uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | (chunk << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_row(uint32_t lane, uint32_t bit) {
   return ((bit >> 1) & 8) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(
+    uint32_t lane, uint32_t bit) {
   (void)lane;
   return (bit >> 2) & 3;
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return lane & 3;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -597,40 +602,43 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b16_extract(uint32_t word, ui
 #define PTXMMA_MMA_SP_M16N8K16_METADATA_B32_KEPT 1
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   return ((row & 7) << 2) | (selector << 1) | (chunk >> 2);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_bit(uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | ((chunk & 3) << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_row(uint32_t lane, uint32_t bit) {
   return ((bit >> 1) & 8) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 1) << 2) | ((bit >> 2) & 3);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -652,37 +660,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k16_metadata_b32_extract(uint32_t word, ui
 #define PTXMMA_MMA_SP_M16N8K32_A_B8_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_element(uint32_t row, uint32_t col) {
   return ((row >> 1) & 4) | (col & 3);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b8_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b8_col(lane, i) / 4 * 8;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b8_window_first(lane, i) + 7;
 }
 
@@ -702,37 +710,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b8_window_last(uint32_t lane, uint32
 #define PTXMMA_MMA_SP_M16N8K32_A_B16_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k32_a_b16_window_first(lane, i) + 3;
 }
 
@@ -751,23 +759,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_a_b16_window_last(uint32_t lane, uint3
 #define PTXMMA_MMA_SP_M16N8K32_B_B8_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 2) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 4) | (row & 3);
 }
@@ -787,23 +795,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b8_element(uint32_t row, uint32_t co
 #define PTXMMA_MMA_SP_M16N8K32_B_B16_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 6) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 6) | (row & 1);
 }
@@ -823,22 +831,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_b_b16_element(uint32_t row, uint32_t c
 #define PTXMMA_MMA_SP_M16N8K32_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -857,22 +865,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b16_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K32_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -895,44 +903,46 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_cd_b32_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K32_METADATA_B8_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)chunk;
   return ((row & 7) << 2) | (selector << 1) | (row >> 3);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_bit(uint32_t row, uint32_t chunk) {
   (void)row;
   return chunk << 2;
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_row(uint32_t lane, uint32_t bit) {
   (void)bit;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(uint32_t lane, uint32_t bit) {
   (void)lane;
   return bit >> 2;
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -955,40 +965,43 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b8_extract(uint32_t word, uin
 #define PTXMMA_MMA_SP_M16N8K32_METADATA_B16_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   return ((row & 7) << 2) | (selector << 1) | (chunk >> 2);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_bit(uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | ((chunk & 3) << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_row(uint32_t lane, uint32_t bit) {
   return ((bit >> 1) & 8) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 1) << 2) | ((bit >> 2) & 3);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -1010,37 +1023,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k32_metadata_b16_extract(uint32_t word, ui
 #define PTXMMA_MMA_SP_M16N8K64_A_B4_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_row(uint32_t lane, uint32_t i) {
   return (i & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | (i & 7);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_element(uint32_t row, uint32_t col) {
   return (row & 8) | (col & 7);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b4_col(lane, i) / 4 * 8;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b4_col(lane, i) / 8 * 16;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b4_window_first(lane, i) + 15;
 }
 
@@ -1061,37 +1074,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b4_window_last(uint32_t lane, uint32
 #define PTXMMA_MMA_SP_M16N8K64_A_B8_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | (col & 3);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b8_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b8_col(lane, i) / 4 * 8;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k64_a_b8_window_first(lane, i) + 7;
 }
 
@@ -1110,23 +1123,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_a_b8_window_last(uint32_t lane, uint32
 #define PTXMMA_MMA_SP_M16N8K64_B_B4_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_row(uint32_t lane, uint32_t i) {
   return ((i & 8) << 2) | ((lane & 3) << 3) | (i & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 3) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 8) | (row & 7);
 }
@@ -1146,23 +1159,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b4_element(uint32_t row, uint32_t co
 #define PTXMMA_MMA_SP_M16N8K64_B_B8_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_row(uint32_t lane, uint32_t i) {
   return ((i & 12) << 2) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 12) | (row & 3);
 }
@@ -1182,22 +1195,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_b_b8_element(uint32_t row, uint32_t co
 #define PTXMMA_MMA_SP_M16N8K64_CD_B16_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1216,22 +1229,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b16_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K64_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1254,44 +1267,46 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_cd_b32_element(uint32_t row, uint32_t 
 #define PTXMMA_MMA_SP_M16N8K64_METADATA_B4_KEPT 4
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)chunk;
   return ((row & 7) << 2) | (selector << 1) | (row >> 3);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_bit(uint32_t row, uint32_t chunk) {
   (void)row;
   return chunk << 2;
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_row(uint32_t lane, uint32_t bit) {
   (void)bit;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(uint32_t lane, uint32_t bit) {
   (void)lane;
   return bit >> 2;
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -1314,44 +1329,46 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b4_extract(uint32_t word, uin
 #define PTXMMA_MMA_SP_M16N8K64_METADATA_B8_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)selector;
   return ((row & 7) << 2) | ((chunk >> 2) & 2) | (row >> 3);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_bit(uint32_t row, uint32_t chunk) {
   (void)row;
   return (chunk & 7) << 2;
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_row(uint32_t lane, uint32_t bit) {
   (void)bit;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(uint32_t lane, uint32_t bit) {
   return ((lane & 2) << 2) | (bit >> 2);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_selector(
+    uint32_t lane, uint32_t bit) {
   (void)lane;
   (void)bit;
   return 0;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -1368,40 +1385,42 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_metadata_b8_extract(uint32_t word, uin
 #define PTXMMA_MMA_SP_M16N8K64_SCALE_A_SCALE_VEC_1X_BLOCKS 1
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_lane(
     uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte(
     uint32_t block, uint32_t byte_id) {
   (void)block;
   return byte_id;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -1420,40 +1439,42 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(
 #define PTXMMA_MMA_SP_M16N8K64_SCALE_B_SCALE_VEC_1X_BLOCKS 1
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_lane(
     uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte(
     uint32_t block, uint32_t byte_id) {
   (void)block;
   return byte_id;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(
+    uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
   return 0;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;
@@ -1477,37 +1498,37 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(
 #define PTXMMA_MMA_SP_M16N8K128_A_B4_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_row(uint32_t lane, uint32_t i) {
   return (i & 8) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_col(uint32_t lane, uint32_t i) {
   return ((i & 16) << 1) | ((lane & 3) << 3) | (i & 7);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 3) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 16) | (row & 8) | (col & 7);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k128_a_b4_col(lane, i) / 4 * 8;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k128_a_b4_col(lane, i) / 8 * 16;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_mma_sp_m16n8k128_a_b4_window_first(lane, i) + 15;
 }
 
@@ -1526,23 +1547,23 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_a_b4_window_last(uint32_t lane, uint3
 #define PTXMMA_MMA_SP_M16N8K128_B_B4_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_row(uint32_t lane, uint32_t i) {
   return ((i & 24) << 2) | ((lane & 3) << 3) | (i & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_col(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_lane(uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 3) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_element(uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 24) | (row & 7);
 }
@@ -1562,22 +1583,22 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_b_b4_element(uint32_t row, uint32_t c
 #define PTXMMA_MMA_SP_M16N8K128_CD_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_row(uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_element(uint32_t row, uint32_t col) {
   return ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1599,44 +1620,47 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_cd_b32_element(uint32_t row, uint32_t
 #define PTXMMA_MMA_SP_M16N8K128_METADATA_B4_KEPT 4
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)selector;
   return ((row & 7) << 2) | ((chunk >> 2) & 2) | (row >> 3);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_bit(uint32_t row, uint32_t chunk) {
   (void)row;
   return (chunk & 7) << 2;
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_row(uint32_t lane, uint32_t bit) {
   (void)bit;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 2) << 2) | (bit >> 2);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_selector(
+    uint32_t lane, uint32_t bit) {
   (void)lane;
   (void)bit;
   return 0;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -1653,39 +1677,40 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_metadata_b4_extract(uint32_t word, ui
 #define PTXMMA_MMA_SP_M16N8K128_SCALE_A_SCALE_VEC_2X_BLOCKS 2
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_lane(
     uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte(
     uint32_t block, uint32_t byte_id) {
   return (byte_id & 2) | block;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 1;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 2;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -1704,33 +1729,34 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(
 #define PTXMMA_MMA_SP_M16N8K128_SCALE_A_SCALE_VEC_4X_BLOCKS 4
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_lane(
     uint32_t row, uint32_t thread_id) {
   return ((row & 7) << 2) | (thread_id << 1) | (row >> 3);
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte(
     uint32_t block, uint32_t byte_id) {
   (void)byte_id;
   return block;
 }
 
 /** Row of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return ((lane & 1) << 3) | (lane >> 2);
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
@@ -1738,7 +1764,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return (lane >> 1) & 1;
@@ -1757,39 +1783,40 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(
 #define PTXMMA_MMA_SP_M16N8K128_SCALE_B_SCALE_VEC_2X_BLOCKS 2
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_lane(
     uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte(
     uint32_t block, uint32_t byte_id) {
   return (byte_id & 2) | block;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 1;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte & 2;
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;
@@ -1808,33 +1835,34 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(
 #define PTXMMA_MMA_SP_M16N8K128_SCALE_B_SCALE_VEC_4X_BLOCKS 4
 
 /** Thread that holds the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_lane(
     uint32_t col, uint32_t thread_id) {
   return (col << 2) | thread_id;
 }
 
 /** Byte of the thread's register with the scale factor. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte(
     uint32_t block, uint32_t byte_id) {
   (void)byte_id;
   return block;
 }
 
 /** Column of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(uint32_t lane, uint32_t byte) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(
+    uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane >> 2;
 }
 
 /** Block of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   return byte;
 }
 
 /** Byte id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(
     uint32_t lane, uint32_t byte) {
   (void)lane;
   (void)byte;
@@ -1842,7 +1870,7 @@ PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(
 }
 
 /** Thread id of the scale factor in byte of thread lane. */
-PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_thread_id(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_thread_id(
     uint32_t lane, uint32_t byte) {
   (void)byte;
   return lane & 3;

@@ -34,23 +34,23 @@
 #define PTXMMA_MOVMATRIX_M8N8_DA_B16_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_row(uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_col(uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_lane(uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_movmatrix_m8n8_da_b16_element(uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }

@@ -11,8 +11,10 @@
 #ifndef PTXMMA_PACK_H
 #define PTXMMA_PACK_H
 
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <string.h>
+#endif
 
 #include "config.h"
 #include "status.h"

@@ -23,8 +23,10 @@
 #ifndef PTXMMA_SHARED_LAYOUT_H
 #define PTXMMA_SHARED_LAYOUT_H
 
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <string.h>
+#endif
 
 #include "config.h"
 #include "shared_memory.h"
@@ -53,7 +55,7 @@ typedef struct ptxmma_shared_layout {
 /* ---- parts ---------------------------------------------------------------------------------- */
 
 /** 1 if instructions can read a type with a majorness, else 0. */
-PTXMMA_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmma_type type) {
+PTXMMA_CONSTEXPR_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmma_type type) {
   switch (majorness) {
     case PTXMMA_MAJORNESS_K:
       return type == PTXMMA_TYPE_F16 ||
@@ -72,7 +74,7 @@ PTXMMA_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmma_type typ
 }
 
 /** 1 if there is a canonical layout with a majorness and a swizzle mode, else 0. */
-PTXMMA_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
+PTXMMA_CONSTEXPR_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
   switch (swizzle) {
     case PTXMMA_SWIZZLE_NONE:
       return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
@@ -87,8 +89,8 @@ PTXMMA_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle
 }
 
 /** Bytes from the start to element (x, k), before the swizzle; the arguments are not checked. */
-PTXMMA_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
-  const uint32_t bits = ptxmma_describe_type(layout->type)->bits;
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
   if (layout->majorness == PTXMMA_MAJORNESS_K) {
     switch (layout->swizzle) {
       case PTXMMA_SWIZZLE_NONE:
@@ -121,7 +123,7 @@ PTXMMA_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint
  *
  * Elements narrower than a byte lie in it from the low bits up.
  */
-PTXMMA_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
   const uint32_t address = layout->start + ptxmma_shared_offset(layout, x, k);
   return ptxmma_swizzle_address(layout->swizzle, address, layout->base_offset);
 }
@@ -136,25 +138,29 @@ typedef struct ptxmma_shared_cut {
   int lbo_leads;    /* 1: LBO leads from panel to panel, 0: SBO does */
 } ptxmma_shared_cut;
 
+/** A cut into nothing. */
+PTXMMA_CONSTEXPR_FN ptxmma_shared_cut ptxmma_shared_no_cut(void) {
+  const ptxmma_shared_cut cut = {0, 0, 0, 0, 0, 0};
+  return cut;
+}
+
 /** How the image of a layout is cut, or why there is none; its strides are not looked at. */
-PTXMMA_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout, ptxmma_shared_cut *cut) {
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout, ptxmma_shared_cut *cut) {
   const int along_k = layout->majorness == PTXMMA_MAJORNESS_K;
   const uint32_t inner = along_k ? layout->k : layout->x, outer = along_k ? layout->x : layout->k;
+  const ptxmma_swizzle_info mode = ptxmma_describe_swizzle(layout->swizzle);
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
+  const uint32_t lines = along_k ? mode.atom_k[0] : mode.atom_mn[1];
+  const uint32_t panel = bits == 0 ? 0 : (uint32_t)mode.bytes * 8 / bits;
   ptxmma_shared_layout probe = *layout;
-  const ptxmma_swizzle_info *mode;
-  uint32_t bits, lines, panel;
   if (!ptxmma_shared_canonical(layout->majorness, layout->swizzle)) return PTXMMA_ERROR_RANGE;
   if (!ptxmma_shared_readable(layout->majorness, layout->type)) return PTXMMA_ERROR_RANGE;
-  mode = ptxmma_describe_swizzle(layout->swizzle);
-  bits = ptxmma_describe_type(layout->type)->bits;
-  lines = along_k ? mode->atom_k[0] : mode->atom_mn[1];
-  panel = (uint32_t)mode->bytes * 8 / bits;
   if (inner == 0 || outer == 0 || (uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
   if (inner % panel != 0 || outer % lines != 0) return PTXMMA_ERROR_MULTIPLE;
-  if (layout->start % mode->bytes != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (layout->start % mode.bytes != 0) return PTXMMA_ERROR_ALIGNMENT;
   cut->lines = lines;
-  cut->span = mode->bytes;
-  cut->group = lines * mode->bytes;
+  cut->span = mode.bytes;
+  cut->group = lines * mode.bytes;
   cut->panels = inner / panel;
   cut->groups = outer / lines;
   /* Which stride counts at the first element of the second panel? */
@@ -165,12 +171,11 @@ PTXMMA_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout,
 }
 
 /** Whether all is in order with a layout, and the bytes of its image. */
-PTXMMA_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout, uint64_t *size) {
-  ptxmma_shared_cut cut;
-  ptxmma_descriptor fields;
-  uint64_t panel, group, bytes;
-  uint32_t i;
-  ptxmma_status status = ptxmma_shared_cut_of(layout, &cut);
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout, uint64_t *size) {
+  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
+  uint64_t panel = 0, group = 0, bytes = 0;
+  const ptxmma_status status = ptxmma_shared_cut_of(layout, &cut);
   if (status != PTXMMA_OK) return status;
   if ((layout->lbo | layout->sbo) % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
   panel = cut.lbo_leads ? layout->lbo : layout->sbo;
@@ -178,13 +183,12 @@ PTXMMA_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout
   bytes = (cut.panels - 1) * panel + (cut.groups - 1) * group + cut.group;
   bytes = (bytes + cut.span - 1) / cut.span * cut.span;
   if (layout->start + bytes > 262144) return PTXMMA_ERROR_SIZE;
-  fields = ptxmma_descriptor_decode((uint64_t)0);
   fields.base_offset = layout->base_offset;
   fields = ptxmma_descriptor_decode(ptxmma_descriptor_encode(fields));
   if (fields.base_offset != layout->base_offset) return PTXMMA_ERROR_RANGE;
   /* Groups overlap if two of them start less than a group apart: the first with any of the panels. */
   if (cut.groups > 1 && group < cut.group) return PTXMMA_ERROR_RANGE;
-  for (i = 1; i < cut.panels; i++) {
+  for (uint32_t i = 1; i < cut.panels; i++) {
     const uint64_t reached = i * panel, last = (uint64_t)cut.groups - 1;
     const uint64_t below = group == 0 || reached / group > last ? last : reached / group;
     const uint64_t above = below == last ? last : below + 1;
@@ -198,28 +202,20 @@ PTXMMA_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout
 /* ---- layouts -------------------------------------------------------------------------------- */
 
 /** PTXMMA_OK if all is in order with a layout. */
-PTXMMA_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
-  uint64_t bytes;
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
+  uint64_t bytes = 0;
   return layout == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_measure(layout, &bytes);
 }
 
 /** The layout of a matrix without any padding; its base offset is 0. */
-PTXMMA_FN ptxmma_status ptxmma_shared_layout_dense(
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
     ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
     uint32_t start, ptxmma_shared_layout *layout) {
-  ptxmma_shared_layout dense;
-  ptxmma_shared_cut cut;
-  ptxmma_status status;
-  uint64_t bytes;
+  ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0};
+  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  ptxmma_status status = ptxmma_shared_cut_of(&dense, &cut);
+  uint64_t bytes = 0;
   if (layout == NULL) return PTXMMA_ERROR_NULL;
-  memset(&dense, 0, sizeof dense);
-  dense.type = type;
-  dense.majorness = majorness;
-  dense.swizzle = swizzle;
-  dense.x = x;
-  dense.k = k;
-  dense.start = start;
-  status = ptxmma_shared_cut_of(&dense, &cut);
   if (status != PTXMMA_OK) return status;
   if ((uint64_t)cut.groups * cut.group > 262144) return PTXMMA_ERROR_SIZE;
   dense.lbo = cut.lbo_leads ? cut.groups * cut.group : cut.group;
@@ -230,17 +226,17 @@ PTXMMA_FN ptxmma_status ptxmma_shared_layout_dense(
 }
 
 /** The bytes of the image. */
-PTXMMA_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
-  uint64_t bytes;
-  ptxmma_status status;
-  if (layout == NULL || size == NULL) return PTXMMA_ERROR_NULL;
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
+  uint64_t bytes = 0;
+  ptxmma_status status = PTXMMA_ERROR_NULL;
+  if (layout == NULL || size == NULL) return status;
   status = ptxmma_shared_measure(layout, &bytes);
   if (status == PTXMMA_OK) *size = (uint32_t)bytes;
   return status;
 }
 
 /** What ptxmma_shared_locate() gives, checked. */
-PTXMMA_FN ptxmma_status ptxmma_shared_address(
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_address(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t *address) {
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
@@ -269,10 +265,10 @@ typedef struct ptxmma_tensor_map_box {
  * PTXMMA_ERROR_RANGE for a base offset: TMA swizzles by absolute addresses. PTXMMA_ERROR_ALIGNMENT if
  * a box would not start at a multiple of 128 bytes.
  */
-PTXMMA_FN ptxmma_status ptxmma_shared_tensor_map(
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
     const ptxmma_shared_layout *layout, ptxmma_tensor_map_box *box) {
-  ptxmma_shared_cut cut;
-  uint32_t panel, group, together, count, bits;
+  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  uint32_t panel = 0, group = 0, together = 0, count = 0, bits = 0;
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
   if (box == NULL) return PTXMMA_ERROR_NULL;
@@ -289,7 +285,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_tensor_map(
   if (layout->start % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (cut.panels > 1 && panel % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (count > 1 && together * group % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
-  bits = ptxmma_describe_type(layout->type)->bits;
+  bits = ptxmma_describe_type(layout->type).bits;
   box->inner = cut.span * 8 / (bits < 8 ? 8 : bits);
   box->outer = together * cut.lines;
   box->boxes = cut.panels * count;
@@ -318,7 +314,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_runs_of(
   if (status != PTXMMA_OK) return status;
   if (size < bytes) return PTXMMA_ERROR_SIZE;
   if (first >= step) return PTXMMA_ERROR_RANGE;
-  bits = ptxmma_describe_type(layout->type)->bits;
+  bits = ptxmma_describe_type(layout->type).bits;
   runs->elements = layout->majorness == PTXMMA_MAJORNESS_K ? 128 / bits : 1;
   runs->bytes = runs->elements * bits / 8;
   runs->per_row = layout->k / runs->elements;
@@ -392,7 +388,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
 /** The 64 bits of a descriptor whose fields all have an encoding. */
-PTXMMA_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
   const uint64_t encoded = ptxmma_descriptor_encode(fields);
   const ptxmma_descriptor held = ptxmma_descriptor_decode(encoded);
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
@@ -414,22 +410,21 @@ PTXMMA_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint
  * A sub-tile has one if the canonical layout, counted from the sub-tile's start, leads to each of
  * its elements; that is checked in x_extent + k_extent steps.
  */
-PTXMMA_FN ptxmma_status ptxmma_shared_descriptor(
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t x_extent, uint32_t k_extent,
     uint64_t *descriptor) {
-  ptxmma_descriptor fields;
-  uint32_t i;
+  ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
   if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;
-  for (i = 0; i < x_extent; i++) {
+  for (uint32_t i = 0; i < x_extent; i++) {
     const uint32_t leads = ptxmma_shared_offset(layout, x, 0) + ptxmma_shared_offset(layout, i, 0);
     if (ptxmma_shared_offset(layout, x + i, 0) != leads) return PTXMMA_ERROR_RANGE;
   }
-  for (i = 0; i < k_extent; i++) {
+  for (uint32_t i = 0; i < k_extent; i++) {
     const uint32_t leads = ptxmma_shared_offset(layout, 0, k) + ptxmma_shared_offset(layout, 0, i);
     if (ptxmma_shared_offset(layout, 0, k + i) != leads) return PTXMMA_ERROR_RANGE;
   }
@@ -442,7 +437,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_descriptor(
 }
 
 /** The fields of a descriptor; PTXMMA_ERROR_RANGE where it has bits that belong to none. */
-PTXMMA_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
   const ptxmma_descriptor held = ptxmma_descriptor_decode(descriptor);
   if (fields == NULL) return PTXMMA_ERROR_NULL;
   if (ptxmma_descriptor_encode(held) != descriptor) return PTXMMA_ERROR_RANGE;
@@ -451,8 +446,8 @@ PTXMMA_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descr
 }
 
 /** The same descriptor `offset` bytes further, or back; PTXMMA_ERROR_RANGE too where it has bits that belong to no field. */
-PTXMMA_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
-  ptxmma_descriptor fields;
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
+  ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
   const ptxmma_status status = ptxmma_descriptor_read(descriptor, &fields);
   if (status != PTXMMA_OK) return status;
   fields.start_address += (uint32_t)offset;

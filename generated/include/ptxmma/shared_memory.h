@@ -39,15 +39,28 @@ typedef struct ptxmma_swizzle_info {
   uint16_t atom_k[2];  /**< atom in units of 128 bits, K-major */
 } ptxmma_swizzle_info;
 
-/** What is known of a swizzle mode. Source: 9.7.15.5.1.2. */
-PTXMMA_FN const ptxmma_swizzle_info *ptxmma_describe_swizzle(ptxmma_swizzle mode) {
-  static const ptxmma_swizzle_info modes[] = {
-      {"none", "Swizzle<0,4,3>", 16, 16, {1, 8}, {8, 1}},
-      {"128B", "Swizzle<3,4,3>", 128, 1024, {8, 8}, {8, 8}},
-      {"64B", "Swizzle<2,4,3>", 64, 512, {4, 8}, {8, 4}},
-      {"32B", "Swizzle<1,4,3>", 32, 256, {2, 8}, {8, 2}},
-  };
-  return &modes[mode];
+/** What is known of a swizzle mode; all zero for a number that is none. Source: 9.7.15.5.1.2. */
+PTXMMA_CONSTEXPR_FN ptxmma_swizzle_info ptxmma_describe_swizzle(ptxmma_swizzle mode) {
+  const ptxmma_swizzle_info none = {"", "", 0, 0, {0, 0}, {0, 0}};
+  switch (mode) {
+    case PTXMMA_SWIZZLE_NONE: {
+      const ptxmma_swizzle_info info = {"none", "Swizzle<0,4,3>", 16, 16, {1, 8}, {8, 1}};
+      return info;
+    }
+    case PTXMMA_SWIZZLE_32B: {
+      const ptxmma_swizzle_info info = {"32B", "Swizzle<1,4,3>", 32, 256, {2, 8}, {8, 2}};
+      return info;
+    }
+    case PTXMMA_SWIZZLE_64B: {
+      const ptxmma_swizzle_info info = {"64B", "Swizzle<2,4,3>", 64, 512, {4, 8}, {8, 4}};
+      return info;
+    }
+    case PTXMMA_SWIZZLE_128B: {
+      const ptxmma_swizzle_info info = {"128B", "Swizzle<3,4,3>", 128, 1024, {8, 8}, {8, 8}};
+      return info;
+    }
+  }
+  return none;
 }
 
 /**
@@ -55,9 +68,9 @@ PTXMMA_FN const ptxmma_swizzle_info *ptxmma_describe_swizzle(ptxmma_swizzle mode
  *
  *     address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)
  */
-PTXMMA_FN uint32_t ptxmma_swizzle_address(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_address(
     ptxmma_swizzle mode, uint32_t address, uint32_t base_offset) {
-  const uint32_t span = ptxmma_describe_swizzle(mode)->bytes;
+  const uint32_t span = ptxmma_describe_swizzle(mode).bytes;
   return address ^ ((((address >> 7) - base_offset) % (span / 16)) << 4);
 }
 
@@ -66,8 +79,8 @@ PTXMMA_FN uint32_t ptxmma_swizzle_address(
  *
  *     (start % pattern != 0) * ((start >> 7) & 7)
  */
-PTXMMA_FN uint32_t ptxmma_base_offset(ptxmma_swizzle mode, uint32_t start) {
-  const uint32_t pattern = ptxmma_describe_swizzle(mode)->pattern;
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_base_offset(ptxmma_swizzle mode, uint32_t start) {
+  const uint32_t pattern = ptxmma_describe_swizzle(mode).pattern;
   return ((start % pattern) != 0) * ((start >> 7) & 7);
 }
 
@@ -91,7 +104,7 @@ PTXMMA_FN uint32_t ptxmma_base_offset(ptxmma_swizzle mode, uint32_t start) {
  */
 
 /** K-major, no swizzle (interleaved). */
-PTXMMA_FN uint32_t ptxmma_offset_k_none(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_k_none(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((x / 8) * sbo) + ((x % 8) * 16)) + ((((k * bits) / 8) / 16) * lbo)) + (((k * bits) / 8) % 16);
 }
@@ -108,19 +121,19 @@ PTXMMA_FN uint32_t ptxmma_offset_k_none(
  */
 
 /** K-major, 32-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_k_32b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_k_32b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((x / 8) * sbo) + ((x % 8) * 32)) + (((k * bits) / 8) % 32)) + ((((k * bits) / 8) / 32) * lbo);
 }
 
 /** K-major, 64-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_k_64b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_k_64b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((x / 8) * sbo) + ((x % 8) * 64)) + (((k * bits) / 8) % 64)) + ((((k * bits) / 8) / 64) * lbo);
 }
 
 /** K-major, 128-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_k_128b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_k_128b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((x / 8) * sbo) + ((x % 8) * 128)) + (((k * bits) / 8) % 128)) + ((((k * bits) / 8) / 128) * lbo);
 }
@@ -136,7 +149,7 @@ PTXMMA_FN uint32_t ptxmma_offset_k_128b(
  */
 
 /** MN-major, no swizzle (interleaved). */
-PTXMMA_FN uint32_t ptxmma_offset_mn_none(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_none(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((((x * bits) / 8) / 16) * sbo) + (((x * bits) / 8) % 16)) + ((k % 8) * 16)) + ((k / 8) * lbo);
 }
@@ -152,19 +165,19 @@ PTXMMA_FN uint32_t ptxmma_offset_mn_none(
  */
 
 /** MN-major, 32-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_mn_32b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_32b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((((x * bits) / 8) / 32) * lbo) + (((x * bits) / 8) % 32)) + ((k % 8) * 32)) + ((k / 8) * sbo);
 }
 
 /** MN-major, 64-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_mn_64b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_64b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((((x * bits) / 8) / 64) * lbo) + (((x * bits) / 8) % 64)) + ((k % 8) * 64)) + ((k / 8) * sbo);
 }
 
 /** MN-major, 128-byte swizzle. */
-PTXMMA_FN uint32_t ptxmma_offset_mn_128b(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_128b(
     uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
   return ((((((x * bits) / 8) / 128) * lbo) + (((x * bits) / 8) % 128)) + ((k % 8) * 128)) + ((k / 8) * sbo);
 }
@@ -186,7 +199,7 @@ typedef struct ptxmma_descriptor {
 } ptxmma_descriptor;
 
 /** The 64-bit descriptor that holds the fields. */
-PTXMMA_FN uint64_t ptxmma_descriptor_encode(ptxmma_descriptor fields) {
+PTXMMA_CONSTEXPR_FN uint64_t ptxmma_descriptor_encode(ptxmma_descriptor fields) {
   return (((uint64_t)fields.start_address >> 4) & 0x3fff) |
          ((((uint64_t)fields.leading_byte_offset >> 4) & 0x3fff) << 16) |
          ((((uint64_t)fields.stride_byte_offset >> 4) & 0x3fff) << 32) |
@@ -195,13 +208,14 @@ PTXMMA_FN uint64_t ptxmma_descriptor_encode(ptxmma_descriptor fields) {
 }
 
 /** The fields that a 64-bit descriptor holds. */
-PTXMMA_FN ptxmma_descriptor ptxmma_descriptor_decode(uint64_t descriptor) {
-  ptxmma_descriptor fields;
-  fields.start_address = (uint32_t)(descriptor & 0x3fff) << 4;
-  fields.leading_byte_offset = (uint32_t)((descriptor >> 16) & 0x3fff) << 4;
-  fields.stride_byte_offset = (uint32_t)((descriptor >> 32) & 0x3fff) << 4;
-  fields.base_offset = (uint32_t)((descriptor >> 49) & 0x7);
-  fields.swizzle = (uint32_t)((descriptor >> 62) & 0x3);
+PTXMMA_CONSTEXPR_FN ptxmma_descriptor ptxmma_descriptor_decode(uint64_t descriptor) {
+  const ptxmma_descriptor fields = {
+      (uint32_t)(descriptor & 0x3fff) << 4,
+      (uint32_t)((descriptor >> 16) & 0x3fff) << 4,
+      (uint32_t)((descriptor >> 32) & 0x3fff) << 4,
+      (uint32_t)((descriptor >> 49) & 0x7),
+      (uint32_t)((descriptor >> 62) & 0x3)
+  };
   return fields;
 }
 

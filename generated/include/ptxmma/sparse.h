@@ -37,8 +37,10 @@
 #ifndef PTXMMA_SPARSE_H
 #define PTXMMA_SPARSE_H
 
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <string.h>
+#endif
 
 #include "config.h"
 #include "status.h"
@@ -182,7 +184,7 @@ PTXMMA_FN uint64_t ptxmma_sparse_masked(const ptxmma_sparse_kind *kind, const ui
  * 2:4 sparsity of f16. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_f16(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_f16(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 16,
       /* chunk_elements */ 4,
@@ -212,7 +214,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_f16(void) {
  * 2:4 sparsity of bf16. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_bf16(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_bf16(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 16,
       /* chunk_elements */ 4,
@@ -242,7 +244,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_bf16(void) {
  * 2:4 sparsity of e4m3. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e4m3(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e4m3(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -272,7 +274,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e4m3(void) {
  * 2:4 sparsity of e5m2. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e5m2(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e5m2(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -302,7 +304,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e5m2(void) {
  * 2:4 sparsity of u8. Of four neighbouring elements of a row, two are kept; each has a 2-bit index.
  * Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_u8(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_u8(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -332,7 +334,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_u8(void) {
  * 2:4 sparsity of s8. Of four neighbouring elements of a row, two are kept; each has a 2-bit index.
  * Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_s8(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_s8(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -362,7 +364,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_s8(void) {
  * 2:4 sparsity of e3m2. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e3m2(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e3m2(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -392,7 +394,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e3m2(void) {
  * 2:4 sparsity of e2m3. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m3(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m3(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 8,
       /* chunk_elements */ 4,
@@ -422,7 +424,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m3(void) {
  * 2:4 sparsity of e2m1. Of four neighbouring elements of a row, two are kept; each has a 2-bit
  * index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m1(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m1(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 4,
       /* chunk_elements */ 4,
@@ -452,7 +454,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_2_4_e2m1(void) {
  * 1:2 sparsity of tf32. Of two neighbouring elements of a row, one is kept; 0b0100 says the first,
  * 0b1110 the second. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_1_2_tf32(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_1_2_tf32(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 32,
       /* chunk_elements */ 2,
@@ -482,7 +484,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_1_2_tf32(void) {
  * 4:8 sparsity of u4. Of eight neighbouring elements of a row, taken in pairs, two pairs are kept;
  * each pair has a 2-bit index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_u4(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_4_8_u4(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 4,
       /* chunk_elements */ 8,
@@ -512,7 +514,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_u4(void) {
  * 4:8 sparsity of s4. Of eight neighbouring elements of a row, taken in pairs, two pairs are kept;
  * each pair has a 2-bit index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_s4(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_4_8_s4(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 4,
       /* chunk_elements */ 8,
@@ -542,7 +544,7 @@ PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_s4(void) {
  * 4:8 sparsity of e2m1. Of eight neighbouring elements of a row, taken in pairs, two pairs are
  * kept; each pair has a 2-bit index. Source: 9.7.14.6.1.
  */
-PTXMMA_FN ptxmma_sparse_kind ptxmma_sparse_4_8_e2m1(void) {
+PTXMMA_CONSTEXPR_FN ptxmma_sparse_kind ptxmma_sparse_4_8_e2m1(void) {
   const ptxmma_sparse_kind kind = {
       /* element_bits */ 4,
       /* chunk_elements */ 8,

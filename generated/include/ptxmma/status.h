@@ -23,7 +23,7 @@ typedef enum ptxmma_status {
 } ptxmma_status;
 
 /** A status in words. */
-PTXMMA_FN const char *ptxmma_status_text(ptxmma_status status) {
+PTXMMA_CONSTEXPR_FN const char *ptxmma_status_text(ptxmma_status status) {
   switch (status) {
     case PTXMMA_OK:
       return "ok";

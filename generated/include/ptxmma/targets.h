@@ -26,15 +26,20 @@ typedef struct ptxmma_target_info {
   uint64_t features;  /**< bit t: it has the features of target t */
 } ptxmma_target_info;
 
-/** What is known of a target. */
-PTXMMA_FN const ptxmma_target_info *ptxmma_describe_target(ptxmma_target target) {
-  static const ptxmma_target_info targets[] = {
-#define PTXMMA_TARGET(identifier, name, number, suffix, ptx_major, ptx_minor, features) \
-  {name, suffix, number, PTXMMA_PTX(ptx_major, ptx_minor), features},
+/** What is known of a target; all zero for a number that is none. */
+PTXMMA_CONSTEXPR_FN ptxmma_target_info ptxmma_describe_target(ptxmma_target target) {
+  const ptxmma_target_info none = {"", "", 0, 0, 0};
+  switch (target) {
+#define PTXMMA_TARGET(identifier, name, number, suffix, ptx_major, ptx_minor, features)                     \
+  case PTXMMA_TARGET_##identifier: {                                                                        \
+    const ptxmma_target_info info = {name, suffix, number, PTXMMA_PTX(ptx_major, ptx_minor), features};     \
+    return info;                                                                                            \
+  }
 #include "targets.def"
 #undef PTXMMA_TARGET
-  };
-  return &targets[target];
+    default:
+      return none;
+  }
 }
 
 /** PTX ISA versions, oldest first. */
@@ -51,14 +56,20 @@ typedef struct ptxmma_isa_version_info {
   uint16_t ptx;     /**< the version, as PTXMMA_PTX */
 } ptxmma_isa_version_info;
 
-/** What is known of a PTX ISA version. */
-PTXMMA_FN const ptxmma_isa_version_info *ptxmma_describe_isa_version(ptxmma_isa_version version) {
-  static const ptxmma_isa_version_info versions[] = {
-#define PTXMMA_ISA_VERSION(major, minor, cuda) {cuda, PTXMMA_PTX(major, minor)},
+/** What is known of a PTX ISA version; all zero for a number that is none. */
+PTXMMA_CONSTEXPR_FN ptxmma_isa_version_info ptxmma_describe_isa_version(ptxmma_isa_version version) {
+  const ptxmma_isa_version_info none = {"", 0};
+  switch (version) {
+#define PTXMMA_ISA_VERSION(major, minor, cuda)                                   \
+  case PTXMMA_ISA_##major##_##minor: {                                           \
+    const ptxmma_isa_version_info info = {cuda, PTXMMA_PTX(major, minor)};       \
+    return info;                                                                 \
+  }
 #include "isa_versions.def"
 #undef PTXMMA_ISA_VERSION
-  };
-  return &versions[version];
+    default:
+      return none;
+  }
 }
 
 #endif

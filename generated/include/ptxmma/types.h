@@ -42,44 +42,48 @@ typedef struct ptxmma_type_info {
 } ptxmma_type_info;
 
 /** What is known of a type; all zero for PTXMMA_TYPE_NONE. */
-PTXMMA_FN const ptxmma_type_info *ptxmma_describe_type(ptxmma_type type) {
-  static const ptxmma_type_info types[] = {
-      {"", PTXMMA_FORM_NONE, 0, 0, 0, 0, 0, 0, 0},
-#define PTXMMA_TYPE(identifier, name, form, bits, exponent, mantissa, bias, sign, infinity, nan, title) \
-  {name, PTXMMA_FORM_##form, bits, exponent, mantissa, bias, sign, infinity, nan},
+PTXMMA_CONSTEXPR_FN ptxmma_type_info ptxmma_describe_type(ptxmma_type type) {
+  const ptxmma_type_info none = {"", PTXMMA_FORM_NONE, 0, 0, 0, 0, 0, 0, 0};
+  switch (type) {
+#define PTXMMA_TYPE(identifier, name, form, bits, exponent, mantissa, bias, sign, infinity, nan, title)  \
+  case PTXMMA_TYPE_##identifier: {                                                                       \
+    const ptxmma_type_info info = {name, PTXMMA_FORM_##form, bits, exponent, mantissa, bias, sign, infinity, nan}; \
+    return info;                                                                                         \
+  }
 #include "types.def"
 #undef PTXMMA_TYPE
-  };
-  return &types[type];
+    default:
+      return none;
+  }
 }
 
 /** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
-PTXMMA_FN uint32_t ptxmma_pack_e2m1_b8(uint32_t element) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m1_b8(uint32_t element) {
   return (element & 0xf) << 2;
 }
 
 /** The element that ptxmma_pack_e2m1_b8 put into a container. */
-PTXMMA_FN uint32_t ptxmma_unpack_e2m1_b8(uint32_t container) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m1_b8(uint32_t container) {
   return (container >> 2) & 0xf;
 }
 
 /** e3m2 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
-PTXMMA_FN uint32_t ptxmma_pack_e3m2_b8(uint32_t element) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8(uint32_t element) {
   return (element & 0x3f);
 }
 
 /** The element that ptxmma_pack_e3m2_b8 put into a container. */
-PTXMMA_FN uint32_t ptxmma_unpack_e3m2_b8(uint32_t container) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8(uint32_t container) {
   return container & 0x3f;
 }
 
 /** e2m3 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
-PTXMMA_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
   return (element & 0x3f);
 }
 
 /** The element that ptxmma_pack_e2m3_b8 put into a container. */
-PTXMMA_FN uint32_t ptxmma_unpack_e2m3_b8(uint32_t container) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m3_b8(uint32_t container) {
   return container & 0x3f;
 }
 

@@ -90,7 +90,7 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 /** The first PTX ISA version in which a target accepts a variant, as PTXMMA_PTX; 0 if it does not. */
 PTXMMA_HOST_FN uint32_t ptxmma_variant_ptx(ptxmma_variant variant, ptxmma_target target) {
   const ptxmma_variant_info *info = ptxmma_describe_variant(variant);
-  const uint32_t own = info->ptx, known = ptxmma_describe_target(target)->ptx;
+  const uint32_t own = info->ptx, known = ptxmma_describe_target(target).ptx;
   return (own > known ? own : known) * (uint32_t)((info->targets >> target) & 1);
 }
 

@@ -41,22 +41,22 @@
 #define PTXMMA_WGMMA_M64NNK8_A_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 1) << 3) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | ((row >> 3) & 1);
 }
 
@@ -75,22 +75,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_a_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_WGMMA_M64NNK8_D_B32_REGISTERS(n) PTXMMA_WGMMA_M64NNK8_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -112,22 +112,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk8_d_b32_element(uint32_t row, uint32_t col
 #define PTXMMA_WGMMA_M64NNK16_A_B16_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -146,22 +146,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_a_b16_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK16_D_B16_REGISTERS(n) (PTXMMA_WGMMA_M64NNK16_D_B16_ELEMENTS(n) / 2)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -180,22 +180,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b16_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK16_D_B32_REGISTERS(n) PTXMMA_WGMMA_M64NNK16_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -217,22 +217,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk16_d_b32_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK32_A_B8_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 4) << 1) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | (col & 3);
 }
 
@@ -251,22 +251,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_a_b8_element(uint32_t row, uint32_t col
 #define PTXMMA_WGMMA_M64NNK32_D_B16_REGISTERS(n) (PTXMMA_WGMMA_M64NNK32_D_B16_ELEMENTS(n) / 2)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -285,22 +285,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b16_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK32_D_B32_REGISTERS(n) PTXMMA_WGMMA_M64NNK32_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -322,22 +322,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk32_d_b32_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK256_A_B1_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i >> 2) & 8) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_col(uint32_t lane, uint32_t i) {
   return ((i & 64) << 1) | ((lane & 3) << 5) | (i & 31);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 5) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 64) | ((row & 8) << 2) | (col & 31);
 }
 
@@ -356,22 +356,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_a_b1_element(uint32_t row, uint32_t co
 #define PTXMMA_WGMMA_M64NNK256_D_B32_REGISTERS(n) PTXMMA_WGMMA_M64NNK256_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_m64nNk256_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 

@@ -28,7 +28,7 @@
 /* ---- sparsity ------------------------------------------------------------------------------- */
 
 /** 1 if a field value below 32 is legal by one of the masks below, else 0. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_legal(uint32_t mask, uint32_t field) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_legal(uint32_t mask, uint32_t field) {
   return (mask >> field) & 1;
 }
 
@@ -72,37 +72,38 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_legal(uint32_t mask, uint32_t field) {
 #define PTXMMA_WGMMA_SP_M64NNK16_A_B32_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 1) << 3) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | ((row >> 3) & 1);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk16_a_b32_col(lane, i) * 2;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_window_first(
+    uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk16_a_b32_col(lane, i) * 2;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk16_a_b32_window_first(lane, i) + 1;
 }
 
@@ -121,22 +122,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_a_b32_window_last(uint32_t lane, uin
 #define PTXMMA_WGMMA_SP_M64NNK16_D_B32_REGISTERS(n) PTXMMA_WGMMA_SP_M64NNK16_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -159,40 +160,45 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_d_b32_element(uint32_t row, uint32_t
 #define PTXMMA_WGMMA_SP_M64NNK16_METADATA_B32_KEPT 1
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   return ((row & 48) << 1) | ((row & 7) << 2) | (selector << 1) | (chunk >> 2);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_bit(
+    uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | ((chunk & 3) << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(
+    uint32_t lane, uint32_t bit) {
   return ((lane >> 1) & 48) | ((bit >> 1) & 8) | ((lane >> 2) & 7);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 1) << 2) | ((bit >> 2) & 3);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -214,37 +220,38 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk16_metadata_b32_extract(uint32_t word, 
 #define PTXMMA_WGMMA_SP_M64NNK32_A_B16_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk32_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_window_first(
+    uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk32_a_b16_col(lane, i) / 2 * 4;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk32_a_b16_window_first(lane, i) + 3;
 }
 
@@ -263,22 +270,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_a_b16_window_last(uint32_t lane, uin
 #define PTXMMA_WGMMA_SP_M64NNK32_D_B16_REGISTERS(n) (PTXMMA_WGMMA_SP_M64NNK32_D_B16_ELEMENTS(n) / 2)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -297,22 +304,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b16_element(uint32_t row, uint32_t
 #define PTXMMA_WGMMA_SP_M64NNK32_D_B32_REGISTERS(n) PTXMMA_WGMMA_SP_M64NNK32_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -335,40 +342,45 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_d_b32_element(uint32_t row, uint32_t
 #define PTXMMA_WGMMA_SP_M64NNK32_METADATA_B16_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   return ((row & 48) << 1) | ((row & 7) << 2) | (selector << 1) | (chunk >> 2);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_bit(
+    uint32_t row, uint32_t chunk) {
   return ((row & 8) << 1) | ((chunk & 3) << 2);
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(
+    uint32_t lane, uint32_t bit) {
   return ((lane >> 1) & 48) | ((bit >> 1) & 8) | ((lane >> 2) & 7);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 1) << 2) | ((bit >> 2) & 3);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(
+    uint32_t lane, uint32_t bit) {
   (void)bit;
   return (lane >> 1) & 1;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 
@@ -390,37 +402,37 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk32_metadata_b16_extract(uint32_t word, 
 #define PTXMMA_WGMMA_SP_M64NNK64_A_B8_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 4) << 1) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_col(uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 2) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | (col & 3);
 }
 
 /** First column of its chunk in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_chunk(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_chunk(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk64_a_b8_col(lane, i) / 2 * 4;
 }
 
 /** First column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_window_first(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_window_first(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk64_a_b8_col(lane, i) / 4 * 8;
 }
 
 /** Last column of its register's window in the full matrix. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_window_last(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_window_last(uint32_t lane, uint32_t i) {
   return ptxmma_wgmma_sp_m64nNk64_a_b8_window_first(lane, i) + 7;
 }
 
@@ -439,22 +451,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_a_b8_window_last(uint32_t lane, uint
 #define PTXMMA_WGMMA_SP_M64NNK64_D_B16_REGISTERS(n) (PTXMMA_WGMMA_SP_M64NNK64_D_B16_ELEMENTS(n) / 2)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -473,22 +485,22 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b16_element(uint32_t row, uint32_t
 #define PTXMMA_WGMMA_SP_M64NNK64_D_B32_REGISTERS(n) PTXMMA_WGMMA_SP_M64NNK64_D_B32_ELEMENTS(n)
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_row(uint32_t lane, uint32_t i) {
   return ((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_col(uint32_t lane, uint32_t i) {
   return ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_lane(uint32_t row, uint32_t col) {
   return ((row & 48) << 1) | ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_element(uint32_t row, uint32_t col) {
   return ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -511,44 +523,48 @@ PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_d_b32_element(uint32_t row, uint32_t
 #define PTXMMA_WGMMA_SP_M64NNK64_METADATA_B8_KEPT 2
 
 /** Thread that holds the field. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_lane(
     uint32_t row, uint32_t chunk, uint32_t selector) {
   (void)selector;
   return ((row & 48) << 1) | ((row & 7) << 2) | ((chunk >> 2) & 2) | ((row >> 3) & 1);
 }
 
 /** Lowest bit of the field in the thread's register. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_bit(uint32_t row, uint32_t chunk) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_bit(
+    uint32_t row, uint32_t chunk) {
   (void)row;
   return (chunk & 7) << 2;
 }
 
 /** Row of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(uint32_t lane, uint32_t bit) {
   (void)bit;
   return ((lane >> 1) & 48) | ((lane & 1) << 3) | ((lane >> 2) & 7);
 }
 
 /** Chunk of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(
+    uint32_t lane, uint32_t bit) {
   return ((lane & 2) << 2) | (bit >> 2);
 }
 
 /** Selector of the field at bit of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(uint32_t lane, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(
+    uint32_t lane, uint32_t bit) {
   (void)lane;
   (void)bit;
   return 0;
 }
 
 /** The word with field at bit. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_insert(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_insert(
     uint32_t word, uint32_t bit, uint32_t field) {
   return (word & ~(0xfu << bit)) | ((field & 0xfu) << bit);
 }
 
 /** The field at bit of the word. */
-PTXMMA_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_extract(uint32_t word, uint32_t bit) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wgmma_sp_m64nNk64_metadata_b8_extract(
+    uint32_t word, uint32_t bit) {
   return (word >> bit) & 0xfu;
 }
 

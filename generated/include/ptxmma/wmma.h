@@ -40,24 +40,28 @@
 #define PTXMMA_WMMA_M8N8K4_A_B64_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | col;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -77,24 +81,28 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_element(uint32_t row,
 #define PTXMMA_WMMA_M8N8K4_B_B64_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane & 3;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (col << 2) | row;
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   (void)col;
   return 0;
@@ -115,23 +123,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_element(uint32_t row,
 #define PTXMMA_WMMA_M8N8K4_CD_B64_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -153,23 +165,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M8N8K32_A_B4_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 7;
 }
@@ -189,23 +205,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_element(uint32_t row,
 #define PTXMMA_WMMA_M8N8K32_B_B4_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 3) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)col;
   return row & 7;
 }
@@ -225,23 +245,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_element(uint32_t row,
 #define PTXMMA_WMMA_M8N8K32_CD_B32_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -263,23 +287,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M8N8K128_A_B1_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 31;
 }
@@ -299,23 +327,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M8N8K128_B_B1_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 5) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 5);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)col;
   return row & 31;
 }
@@ -335,23 +367,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M8N8K128_CD_B32_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 1;
 }
@@ -373,23 +409,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M8N32K16_A_B8_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return col & 3;
 }
@@ -409,23 +449,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M8N32K16_A_B16_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (row << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)row;
   return ((col >> 2) & 2) | (col & 1);
 }
@@ -446,31 +490,34 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M8N32K16_A_F16_OBSERVED_SM_90_COPIES 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Copy of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_copy(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_copy(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_lane(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return (row << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_element(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)row;
   return (copy << 2) | ((col >> 2) & 2) | (col & 1);
@@ -491,22 +538,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_element(
 #define PTXMMA_WMMA_M8N32K16_B_B8_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 12) << 1) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 12) | (row & 3);
 }
 
@@ -525,22 +576,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M8N32K16_B_B16_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | ((col >> 2) & 2) | (row & 1);
 }
 
@@ -558,22 +613,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M8N32K16_B_F16_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 8) | ((row >> 1) & 4) | ((col >> 2) & 2) | (row & 1);
 }
 
@@ -591,22 +650,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M8N32K16_CD_B16_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 6) << 2) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 2) & 6) | (row & 1);
 }
 
@@ -624,22 +687,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M8N32K16_CD_B32_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 6) << 2) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | (row >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 2) & 6) | (row & 1);
 }
 
@@ -660,22 +727,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M16N16K8_A_B32_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 1) << 3) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 1) | (lane & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 2) | (row >> 3);
 }
 
@@ -694,22 +765,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M16N16K8_B_B32_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 1) << 2) | (lane & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | (row & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 2) & 2) | (row >> 2);
 }
 
@@ -728,22 +803,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M16N16K8_CD_B32_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -764,22 +843,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M16N16K16_A_B8_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((row >> 1) & 4) | (col & 3);
 }
 
@@ -798,22 +881,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M16N16K16_A_B16_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -834,30 +921,33 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M16N16K16_A_F16_OBSERVED_SM_90_COPIES 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Copy of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_copy(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_copy(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_lane(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_element(
     uint32_t row, uint32_t col, uint32_t copy) {
   return (copy << 3) | ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
@@ -877,22 +967,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_element(
 #define PTXMMA_WMMA_M16N16K16_B_B8_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | (row & 3);
 }
 
@@ -911,22 +1005,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M16N16K16_B_B16_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((col & 7) << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (row & 1);
 }
 
@@ -947,30 +1045,33 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M16N16K16_B_F16_OBSERVED_SM_90_COPIES 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | (lane >> 2);
 }
 
 /** Copy of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_copy(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_copy(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 3;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_lane(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return ((col & 7) << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_element(
     uint32_t row, uint32_t col, uint32_t copy) {
   return (copy << 3) | ((col >> 1) & 4) | ((row >> 2) & 2) | (row & 1);
 }
@@ -990,22 +1091,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_element(
 #define PTXMMA_WMMA_M16N16K16_CD_B16_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1024,22 +1129,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_element(uint32_t 
 #define PTXMMA_WMMA_M16N16K16_CD_B32_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1060,22 +1169,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_element(uint32_t 
 #define PTXMMA_WMMA_M32N8K16_A_B8_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 12) << 1) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | (i & 3);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((row >> 1) & 12) | (col & 3);
 }
 
@@ -1094,22 +1207,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M32N8K16_A_B16_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((row >> 1) & 8) | ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
 }
 
@@ -1130,31 +1247,34 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M32N8K16_A_F16_OBSERVED_SM_90_COPIES 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 8) << 1) | ((i & 2) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((i & 4) << 1) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Copy of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_copy(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_copy(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   (void)i;
   return 0;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_lane(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return ((row & 7) << 2) | ((col >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_element(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return ((row >> 1) & 8) | ((col >> 1) & 4) | ((row >> 2) & 2) | (col & 1);
@@ -1175,23 +1295,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_element(
 #define PTXMMA_WMMA_M32N8K16_B_B8_OBSERVED_SM_90_REGISTERS 1
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 2) | i;
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (col << 2) | (row >> 2);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)col;
   return row & 3;
 }
@@ -1211,23 +1335,27 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_element(uint32_t row
 #define PTXMMA_WMMA_M32N8K16_B_B16_OBSERVED_SM_90_REGISTERS 2
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return (col << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   (void)col;
   return ((row >> 2) & 2) | (row & 1);
 }
@@ -1249,31 +1377,34 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_element(uint32_t ro
 #define PTXMMA_WMMA_M32N8K16_B_F16_OBSERVED_SM_90_COPIES 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 2) << 2) | ((lane & 3) << 1) | (i & 1);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   (void)i;
   return lane >> 2;
 }
 
 /** Copy of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_copy(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_copy(
+    uint32_t lane, uint32_t i) {
   (void)lane;
   return i >> 2;
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_lane(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_lane(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)copy;
   return (col << 2) | ((row >> 1) & 3);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_element(
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_element(
     uint32_t row, uint32_t col, uint32_t copy) {
   (void)col;
   return (copy << 2) | ((row >> 2) & 2) | (row & 1);
@@ -1294,22 +1425,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_element(
 #define PTXMMA_WMMA_M32N8K16_CD_B16_OBSERVED_SM_90_REGISTERS 4
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 6) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((row >> 2) & 6) | (col & 1);
 }
 
@@ -1328,22 +1463,26 @@ PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_element(uint32_t r
 #define PTXMMA_WMMA_M32N8K16_CD_B32_OBSERVED_SM_90_REGISTERS 8
 
 /** Row of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_row(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_row(
+    uint32_t lane, uint32_t i) {
   return ((i & 6) << 2) | (lane >> 2);
 }
 
 /** Column of element i of thread lane. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_col(uint32_t lane, uint32_t i) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_col(
+    uint32_t lane, uint32_t i) {
   return ((lane & 3) << 1) | (i & 1);
 }
 
 /** Thread that holds the element. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_lane(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_lane(
+    uint32_t row, uint32_t col) {
   return ((row & 7) << 2) | (col >> 1);
 }
 
 /** Number of the element in its thread. */
-PTXMMA_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_element(uint32_t row, uint32_t col) {
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_element(
+    uint32_t row, uint32_t col) {
   return ((row >> 2) & 6) | (col & 1);
 }
 

@@ -4,10 +4,11 @@
 // What all CUDA headers share: which targets and toolkits a compiler's pass has, accumulator fences, and the parts of the typed front.
 #pragma once
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "../config.h"
+
+#ifndef __CUDACC_RTC__ // NVRTC has printf built in
+#include <stdio.h>
+#endif
 
 #if !defined(__CUDACC__)
 #define PTXMMA_FUNCTION inline void
@@ -19,10 +20,10 @@
 
 // Member functions: PTXMMA_FN need not say `static`.
 #ifndef PTXMMA_MEMBER
-#if defined(__CUDACC__)
-#define PTXMMA_MEMBER static inline __host__ __device__
+#ifdef __CUDACC__
+#define PTXMMA_MEMBER static inline __host__ __device__ PTXMMA_CONSTEXPR
 #else
-#define PTXMMA_MEMBER static inline
+#define PTXMMA_MEMBER static inline PTXMMA_CONSTEXPR
 #endif
 #endif
 
@@ -44,8 +45,9 @@
 
 // One macro for each requirement: 1 in a pass for a target that meets it.  In any other pass its _ABSENT stands for the body of a
 // wrapper.  Wrappers are templates, so nothing is refused before it is used.  With a toolkit that is too old, or in a pass for another
-// chip, the use does not compile.  A pass for the right chip without its special features has to compile, since `nvcc -arch=sm_90a`
-// makes one for compute_90 too: there the use ends the kernel at run time.  nvcc's host pass needs no bodies.
+// chip, the use does not compile.  Nor does it in a pass for the right chip without its special features, except with nvcc: since
+// `nvcc -arch=sm_90a` makes a pass for compute_90 too, the use compiles there and ends the kernel at run time.  nvcc's host pass needs no
+// bodies.
 #define PTXMMA_REFUSE(message) \
   { static_assert(::ptxmma::detail::never<Use>::value, message); }
 #if !defined(__CUDACC__)
@@ -64,7 +66,7 @@
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102 || PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 0
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
@@ -80,7 +82,7 @@
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102 || PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 0
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
@@ -96,7 +98,7 @@
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 0
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
@@ -112,7 +114,7 @@
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 0
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
@@ -128,7 +130,7 @@
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
@@ -144,7 +146,7 @@
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
@@ -160,7 +162,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
@@ -176,7 +178,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
@@ -192,7 +194,7 @@
 #define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072)
 #define PTXMMA_SM_107F_PTX_9_4 1
-#elif __CUDA_ARCH__ == 1070
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1070)
 #define PTXMMA_SM_107F_PTX_9_4 0
 #define PTXMMA_SM_107F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107f: compile with -gencode arch=compute_107f,code=sm_107f"); }
 #else
@@ -208,7 +210,7 @@
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 0
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
 #else
@@ -224,7 +226,7 @@
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
 #elif PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 1
-#elif __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 0
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
 #else
@@ -240,7 +242,7 @@
 #define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_120F_PTX_8_7 1
-#elif __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_120F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
 #else
@@ -256,7 +258,7 @@
 #define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
 #elif (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_120F_PTX_9_1 1
-#elif __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120F_PTX_9_1 0
 #define PTXMMA_SM_120F_PTX_9_1_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
 #else
@@ -480,7 +482,7 @@
 #define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_0 1
-#elif __CUDA_ARCH__ == 900
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_0 0
 #define PTXMMA_SM_90A_PTX_8_0_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
@@ -496,7 +498,7 @@
 #define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.2: compile with CUDA 12.2 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_2 1
-#elif __CUDA_ARCH__ == 900
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_2 0
 #define PTXMMA_SM_90A_PTX_8_2_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
@@ -512,7 +514,7 @@
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.4: compile with CUDA 12.4 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_4 1
-#elif __CUDA_ARCH__ == 900
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_4 0
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
@@ -528,7 +530,7 @@
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 1
-#elif __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else

@@ -25,9 +25,10 @@
 // row * (chunks of a row) + chunk.  Then values and metadata of such chunks have no meaning; all others hold.
 #pragma once
 
+#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
 #include <stddef.h>
-#include <stdint.h>
+#endif
 
 #include "../mma_sp.h"
 #include "../wgmma_sp.h"
@@ -35,7 +36,11 @@
 
 // Member functions: PTXMMA_FN need not say `static`.
 #ifndef PTXMMA_MEMBER
-#define PTXMMA_MEMBER static inline __host__ __device__
+#ifdef __CUDACC__
+#define PTXMMA_MEMBER static inline __host__ __device__ PTXMMA_CONSTEXPR
+#else
+#define PTXMMA_MEMBER static inline PTXMMA_CONSTEXPR
+#endif
 #endif
 
 namespace ptxmma {
@@ -328,6 +333,8 @@ __global__ void __launch_bounds__(Threads) compress_registers(
   registers[(tile_row * words + word) * Layout::threads + lane] = packed;
 }
 
+#ifndef __CUDACC_RTC__
+
 // ---- host -------------------------------------------------------------------------------------------------------------------
 
 // What both functions ask of matrix and values, which are stored `store` bytes at once.
@@ -441,6 +448,8 @@ cudaError_t compress(
       static_cast<const unsigned char*>(matrix), stride * Kind::element_bits / 8, static_cast<unsigned char*>(values),
       values_stride * Kind::element_bits / 8, registers, fault);
 }
+
+#endif
 
 }  // namespace sparse
 }  // namespace ptxmma

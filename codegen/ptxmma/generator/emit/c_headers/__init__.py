@@ -235,10 +235,9 @@ def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
 
 def _shared_memory(memory: SharedMemory) -> dict[str, Any]:
     """Swizzle modes, canonical layouts with a function for each of their modes, and the descriptor's fields."""
-    modes = {entry.encoding: entry for entry in memory.swizzles}
     return {
         "memory": memory,
-        "modes": [modes.get(encoding) for encoding in range(max(modes) + 1)],
+        "modes": sorted(memory.swizzles, key=lambda mode: mode.encoding),
         "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
         "swizzle": formula_text.to_c(memory.swizzle_formula),
         "base_offset": formula_text.to_c(memory.base_offset),

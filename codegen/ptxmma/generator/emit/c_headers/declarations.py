@@ -22,7 +22,7 @@ class Function(NamedTuple):
     @property
     def signature(self) -> str:
         """Name and parameters, on two lines where one is too short."""
-        start, inner = f"PTXMMA_FN uint32_t {self.name}(", ", ".join(f"uint32_t {name}" for name in self.parameters)
+        start, inner = f"PTXMMA_CONSTEXPR_FN uint32_t {self.name}(", ", ".join(f"uint32_t {name}" for name in self.parameters)
         return f"{start}{inner})" if len(start) + len(inner) + 3 <= c_text.WIDTH else f"{start}\n    {inner})"
 
     @property
