@@ -405,7 +405,7 @@ def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: 
     ):
         assert np.array_equal(moved.registers, _in_registers(held, values))
     addresses[1] += 1
-    with pytest.raises(ValueError, match=f"from: the address {addresses[1]:#x} of thread 1 is no multiple of {row}"):
+    with pytest.raises(ValueError, match=f"from: the address {addresses[1]:#x} of thread 1 is not a multiple of {row}"):
         ptxmma.emulate(instruction, addresses, image, start)
 
 
@@ -515,7 +515,7 @@ def test_layout_gives_every_place(spelling: str, database: Path) -> None:
     first, *axes = held.axes
     found: dict[tuple[int, ...], tuple[int, int]] = {}
     for number in range(held.axes[first]):
-        table = _asked("layout", spelling, "--operand", fragment, "--choose", first, str(number), "--database", database)
+        table = _asked("layout", spelling, "--operand", fragment, f"--{first}", str(number), "--database", database)
         found |= {(number, *(one[axis] for axis in axes)): (one["lane"], one["element"]) for one in table["elements"]}
     assert found == {place: (lane, i) for lane, i, place in held.places()}
     table = _asked("layout", spelling, "--operand", address, "--database", database)
@@ -528,7 +528,7 @@ def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
     def one(*arguments: str) -> Any:
         return _asked("layout", "stash.p8s16w4.q32", "--database", database, *arguments)
 
-    assert one("--operand", "in", "--choose", "page", "6", "--row", "9", "--col", "3") == {
+    assert one("--operand", "in", "--page", "6", "--slot", "9", "--word", "3") == {
         "page": 6, "slot": 9, "word": 3, "lane": 78, "register": 3, "element": 3, "bits": "31:0",
     }  # fmt: skip
     assert one("--operand", "in", "--lane", "78", "--element", "3")["slot"] == 9
@@ -538,12 +538,25 @@ def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
     table = _run("layout", "stash.p8s16w4.q32", "--operand", "to", "--by-lane", "--database", database).output.splitlines()
     assert [line.split() for line in table[2:] if line.split()[1:]] == [[str(page), str(page)] for page in range(8)]
     assert "page 6" in _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--format", "svg", "--database", database).output
-    assert _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--choose", "page", "8", "--database", database).exit_code == 2
+    assert _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--page", "8", "--database", database).exit_code == 2
 
 
-def test_trace_says_that_nothing_is_multiplied(database: Path) -> None:
-    result = _run("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
-    assert (result.exit_code, "scoop.r4c64.x2.q8 multiplies no matrices" in result.output) == (2, True)
+def test_trace_follows_an_element(database: Path) -> None:
+    def moves(*arguments: str) -> Any:
+        (move,) = _asked("trace", *arguments, "--database", database)["moves"]
+        return move["from"], move["to"]
+
+    names = LAYOUTS["scoop.r4c64.x2.q8"]
+    held, given = HELD[names[0]].places(), GIVEN[names[1]].places()
+    source, target = moves("scoop.r4c64.x2.q8", "--slab", "1", "--row", "3", "--col", "9")
+    assert (target["lane"], target["element"]) == next((lane, i) for lane, i, place in held if place == (1, 3, 9))
+    lane = next(lane for lane, place in given if place == (1, 3))
+    assert source == {"address": "from", "lane": lane, "byte": 9, "bits": "7:0"}
+    source, target = moves("stash.p8s16w4.q32", "--page", "6", "--slot", "9", "--word", "3")
+    assert (source["lane"], source["register"]) == (78, 3)
+    assert target == {"address": "to", "lane": 6, "byte": 4 * (9 * 4 + 3), "bits": "31:0"}
+    missing = _run("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
+    assert (missing.exit_code, "--slab is missing" in missing.output) == (2, True)
 
 
 def test_export_has_the_instructions(database: Path) -> None:

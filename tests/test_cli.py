@@ -29,6 +29,7 @@ from ptxmma.catalog import description
 from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.cli import VERBS, main, render
 from ptxmma.cli.render import Cell, Table
+from ptxmma.matrices.operations import operation
 from ptxmma.model.bitmap import domain
 
 _SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -95,7 +96,7 @@ def test_every_instruction_can_be_shown(catalog: Catalog) -> None:
 def test_json_has_what_the_library_says() -> None:
     found = instruction(_SPARSE)
     answer = json.loads(_show(_SPARSE, "--json"))
-    assert answer == description.describe(found)
+    assert answer == description.describe(found) | {"computes": operation(found).statement(found)}
     assert answer["accepted_by"] == found.accepted_by()
     assert [operand["name"] for operand in answer["operands"]] == ["d", "a", "b", "c", "e", "f"]
     assert [operand["registers"] for operand in answer["operands"]] == [4, 4, 4, 4, 1, 0]

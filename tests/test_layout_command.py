@@ -137,28 +137,33 @@ _COPIES = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 
 def test_one_of_several_matrices_or_copies() -> None:
     lane, i = ptxmma.instruction(_LDMATRIX).operand("r").locate(3, 2, 5)
-    there = json.loads(layout(_LDMATRIX, "r", "--choose", "matrix", "3", "--row", "2", "--col", "5", "--json"))
+    there = json.loads(layout(_LDMATRIX, "r", "--matrix", "3", "--row", "2", "--col", "5", "--json"))
     assert there == {"row": 2, "col": 5, "matrix": 3, "lane": lane, "register": 3, "element": i, "bits": "31:16"}
     back = json.loads(layout(_LDMATRIX, "r", "--lane", str(lane), "--element", str(i), "--json"))
     assert back == there
     places = ptxmma.instruction(_COPIES).operand("r").places(1, 3)
     assert len(places) == 2
     for copy, (lane, i) in enumerate(places):
-        one = json.loads(layout(_COPIES, "r", "--choose", "copy", str(copy), "--row", "1", "--col", "3", "--json"))
+        one = json.loads(layout(_COPIES, "r", "--copy", str(copy), "--row", "1", "--col", "3", "--json"))
         assert (one["copy"], one["lane"], one["element"]) == (copy, lane, i)
-    assert "matrix = 4 is not legal for r: 0, 1, 2, 3" in layout(_LDMATRIX, "r", "--choose", "matrix", "4", code=2)
-    assert "has no copy to choose" in layout(_LDMATRIX, "r", "--choose", "copy", "0", code=2)
+    assert "--matrix 4 is outside 0..3" in layout(_LDMATRIX, "r", "--matrix", "4", code=2)
+    axes = "has no --copy; its axes: --matrix 0..3, --row 0..7, --col 0..7"
+    assert f"r of {_LDMATRIX} {axes}" in layout(_LDMATRIX, "r", "--copy", "0", code=2)
 
 
 def test_addresses_of_rows() -> None:
     two = "ldmatrix.sync.aligned.m8n8.x2{}.b16"
     assert table(layout(two.format(""), "p", "--format", "csv"))[2] == ["1", *(f"{lane}:p" for lane in range(8, 16))]
     for space, bits in (("", "63:0"), (".shared", "31:0")):
-        there = json.loads(layout(two.format(space), "p", "--row", "1", "--col", "3", "--json"))
+        there = json.loads(layout(two.format(space), "p", "--matrix", "1", "--row", "3", "--json"))
         assert there == {"matrix": 1, "row": 3, "lane": 11, "register": 0, "element": 0, "bits": bits}
         assert json.loads(layout(two.format(space), "p", "--lane", "11", "--element", "0", "--json")) == there
     assert "--lane 16 is outside 0..15" in layout(two.format(""), "p", "--lane", "16", "--element", "0", code=2)
     assert "has no operand 'p' in registers; it has r" in layout(_COPIES, "p", code=2)
+    for wrong in (("--col", "3"), ("--choose", "3")):
+        assert f"has no {wrong[0]}; its axes: --matrix 0..1, --row 0..7" in layout(two.format(""), "p", *wrong, code=2)
+    one = json.loads(layout(two.format(""), "p", "--matrix", "1", "--json"))["elements"]
+    assert [(each["row"], each["lane"]) for each in one] == [(row, 8 + row) for row in range(8)]
 
 
 def test_one_element_both_ways() -> None:
@@ -205,7 +210,7 @@ def test_metadata_as_bits() -> None:
 
 
 def test_scale_factors_of_one_row() -> None:
-    answer = json.loads(layout(_SCALED, "scale-b", "--row", "0", "--col", "5", "--byte-id", "2", "--thread-id", "3", "--json"))
+    answer = json.loads(layout(_SCALED, "scale-b", "--block", "0", "--col", "5", "--byte-id", "2", "--thread-id", "3", "--json"))
     lane, byte = ptxmma.instruction(_SCALED).scales("b").locate(5, 0, byte_id=2, thread_id=3)
     assert (answer["lane"], answer["element"], answer["bits"]) == (lane, byte, f"{8 * byte + 7}:{8 * byte}")
     back = json.loads(layout(_SCALED, "scale-b", "--lane", str(lane), "--element", str(byte), "--json"))
@@ -218,6 +223,63 @@ def test_one_of_four_computations() -> None:
     answer = json.loads(layout(_QUADS, "d", "--row", "3", "--col", "5", "--computation", "2", "--json"))
     assert (answer["lane"], answer["element"]) == operand.locate(3, 5, 2)
     assert json.loads(layout(_QUADS, "d", "--lane", "20", "--element", "3", "--json"))["computation"] == operand.computation(20, 3)
+
+
+# --- several elements -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spelling", [_F16, _SPARSE, _QUADS, _SCALED, _LDMATRIX, _COPIES])
+def test_what_a_thread_holds(spelling: str) -> None:
+    """Of every operand each element of the thread, in its register, at its place on every axis."""
+    instruction = ptxmma.instruction(spelling)
+    for lane in (0, 5):
+        elements = json.loads(ask("layout", spelling, "--lane", str(lane), "--json"))["elements"]
+        several = len(names(instruction)) > 1
+        for name in names(instruction):
+            table = arrangement(instruction, name)
+            ours = [one for one in elements if not several or one["operand"] == name]
+            assert [one["element"] for one in ours] == list(range(table.elements))
+            for one in ours:
+                place = table.place(lane, one["element"])
+                assert (one["lane"], one["register"], one["bits"]) == (lane, place.register, place.bits)
+                at = table.at(lane, one["element"])
+                assert {axis: one[axis] for axis in at} == at
+
+
+def test_rows_columns_and_registers_alone() -> None:
+    operand = ptxmma.instruction(_F16).operand("a")
+    row = json.loads(layout(_F16, "a", "--row", "9", "--json"))
+    assert (row["instruction"], row["operand"]) == (_F16, "a")
+    assert [(one["row"], one["col"]) for one in row["elements"]] == [(9, col) for col in range(16)]
+    assert [(one["lane"], one["element"]) for one in row["elements"]] == [operand.locate(9, col) for col in range(16)]
+    col = table(layout(_F16, "a", "--col", "3", "--format", "csv"))
+    assert [line[:4:2] for line in col[1:]] == [[str(row), str(operand.locate(row, 3)[0])] for row in range(16)]
+    both = json.loads(layout(_F16, "a", "--lane", "5", "--register", "1", "--json"))["elements"]
+    assert [(one["row"], one["col"]) for one in both] == [operand.coords(5, 2), operand.coords(5, 3)]
+    assert len(json.loads(layout(_F16, "a", "--register", "3", "--json"))["elements"]) == 64
+    chunk = json.loads(layout(_SPARSE, "metadata", "--row", "9", "--chunk", "1", "--selector", "1", "--json"))
+    lane, low, width = ptxmma.instruction(_SPARSE).metadata.locate(9, 1, 1)
+    assert (chunk["lane"], chunk["bits"]) == (lane, f"{low + width - 1}:{low}")
+    assert len(json.loads(layout(_SPARSE, "metadata", "--col", "3", "--json"))["elements"]) == 16
+
+
+def test_operands_by_the_names_of_the_manual_in_any_case() -> None:
+    for name in ("e", "E", "Metadata"):
+        assert layout(_SPARSE, name, "--selector", "1") == layout(_SPARSE, "metadata", "--selector", "1")
+    assert layout(_SCALED, "scale-a-data") == layout(_SCALED, "SCALE-A") == layout(_SCALED, "scale-a")
+    assert layout(_F16, "A", "--row", "9", "--col", "3") == layout(_F16, "a", "--row", "9", "--col", "3")
+
+
+def test_every_output_says_which_layouts_were_observed() -> None:
+    sentence = "Observed on sm_90: the manual leaves this layout open."
+    assert sentence in layout(_COPIES, "r")
+    assert sentence in layout(_COPIES, "r", "--format", "svg").replace("</text>", "")
+    assert sentence in layout(_COPIES, "r", "--copy", "1", "--format", "svg")
+    assert table(layout(_COPIES, "r", "--format", "csv"))[0][0] == "row \\ col (observed on sm_90)"
+    assert table(layout(_COPIES, "r", "--row", "1", "--format", "csv"))[1][-1] == "sm_90"
+    for more in ((), ("--lane", "3"), ("--row", "1", "--col", "3")):
+        assert '"observed": "sm_90"' in layout(_COPIES, "r", *more, "--json")
+    assert "observed" not in layout(_F16, "a") + layout(_F16, "a", "--lane", "3")
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------------
@@ -395,6 +457,19 @@ def test_no_color_is_respected() -> None:
     assert "48;2" not in text
 
 
+def test_a_picture_of_one_of_several_tables() -> None:
+    first, third = (layout(_LDMATRIX, "r", "--matrix", number, "--format", "svg") for number in ("0", "2"))
+    assert "matrix 2" in third
+    assert ">0:r2 i4<" in third
+    assert ">0:r0 i0<" in first
+    assert first != layout(_LDMATRIX, "r", "--format", "svg"), "without a choice all four are drawn"
+
+
+def test_elements_of_r_are_no_registers() -> None:
+    assert table(layout(_LDMATRIX, "r", "--matrix", "2", "--format", "csv"))[1][1] == "0:r2 i4"
+    assert table(layout(_LDMATRIX, "r", "--by-lane", "--format", "csv"))[0][1:4] == ["r0 i0", "r0 i1", "r1 i2"]
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------------
 
 
@@ -405,12 +480,15 @@ def test_no_color_is_respected() -> None:
         (("--operand", "a", "--row", "2", "--col", "-1"), "--col -1 is outside 0..15"),
         (("--operand", "a", "--lane", "32", "--element", "0"), "--lane 32 is outside 0..31"),
         (("--operand", "a", "--lane", "3", "--element", "8"), "--element 8 is outside 0..7"),
-        (("--operand", "a", "--row", "2"), "--row and --col"),
-        (("--operand", "a", "--row", "2", "--col", "1", "--lane", "1"), "--row and --col"),
-        (("--operand", "a", "--lane", "3"), "--lane and --element"),
-        (("--operand", "a", "--lane", "3", "--bit", "3"), "--lane and --element"),
-        (("--operand", "a", "--row", "2", "--col", "3", "--format", "svg"), "one element is no table"),
-        (("--operand", "a", "--selector", "1"), "a of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no selector to choose"),
+        (("--operand", "a", "--register", "4"), "--register 4 is outside 0..3"),
+        (("--operand", "a", "--lane", "3", "--bit", "3"), "--bit is for metadata, with --lane"),
+        (("--operand", "a", "--row", "2", "--col", "3", "--format", "svg"), "are for whole tables"),
+        (("--operand", "a", "--lane", "2", "--by-lane"), "are for whole tables"),
+        (("--operand", "a", "--selector", "1"), f"a of {_F16} has no --selector; its axes: --row 0..15, --col 0..15"),
+        (("--operand", "a", "--row"), "--row takes a number, 0..15"),
+        (("--operand", "a", "--row=x"), "--row takes a number, 0..15, not 'x'"),
+        (("--operand", "a", "--by-lan"), "has no --by-lan (is --by-lane meant?)"),
+        (("--row", "2"), "say which --operand: d, a, b, c; or --lane N"),
         (("--operand", "metadata"), "it has d, a, b, c"),
         ((), "say which --operand: d, a, b, c"),
     ],
@@ -422,9 +500,10 @@ def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None
 def test_errors_of_metadata_and_computations() -> None:
     assert "--col 8 is outside 0..7" in layout(_SPARSE, "metadata", "--row", "0", "--col", "8", code=2)
     assert "--bit 32 is outside 0..31" in layout(_SPARSE, "metadata", "--lane", "0", "--bit", "32", code=2)
-    assert "metadata is --lane and --bit" in layout(_SPARSE, "metadata", "--lane", "0", "--element", "3", code=2)
-    assert "computation = 4 is not legal for d: 0, 1, 2, 3" in layout(_QUADS, "d", "--computation", "4", code=2)
-    assert "byte-id = 7 is not legal for scale-a: 0, 1, 2, 3" in layout(_SCALED, "scale-a", "--byte-id", "7", code=2)
+    assert "--bit is for metadata" in layout(_SPARSE, "metadata", "--lane", "0", "--element", "3", "--bit", "0", code=2)
+    assert "a column of the packed A" in layout(_SPARSE, "metadata", "--lane", "0", "--col", "3", code=2)
+    assert "--computation 4 is outside 0..3" in layout(_QUADS, "d", "--computation", "4", code=2)
+    assert "--byte-id 7 is outside 0..3" in layout(_SCALED, "scale-a", "--byte-id", "7", code=2)
 
 
 def test_an_operand_in_shared_memory_points_there() -> None:
@@ -453,6 +532,8 @@ def test_a_made_up_family(toy_database: Path) -> None:
         ("layout", _F16, "--operand", "a"),
         ("layout", _F16, "--operand", "a", "--by-lane", "--format", "svg"),
         ("trace", _SPARSE, "--row", "1", "--col", "2"),
+        ("trace", _LDMATRIX, "--matrix", "1", "--row", "1", "--col", "2"),
+        ("layout", _F16, "--lane", "5"),
         ("descriptor", "encode", "--swizzle", "128", "--type", "bf16", "--major", "k", "--rows", "64", "--cols", "64"),
         ("descriptor", "decode", "0x4000004000010040"),
     ],

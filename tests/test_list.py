@@ -52,6 +52,12 @@ def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
         assert line.n == tuple(found.extents["n"] for found in line.instructions if found.operation == "multiply")
 
 
+def test_formats_in_memory_are_types() -> None:
+    rows = _list("--family", "ldmatrix", "--type", "b8x16")
+    assert {row["types"] for row in rows} == {"b8x16 b6x16_p32", "b8x16 b4x16_p64"}
+    assert {row["types"] for row in _list("--family", "wmma", "--type", "tf32")} == {"tf32", "f32 tf32 tf32 f32"}
+
+
 def test_a_line_for_every_n() -> None:
     (row,) = _list("--shape", "m64nNk32", "--type", "u8", "--dense", "--ptx", "8.0", "--format", "json")[:1]
     assert row["instruction"] == "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.u8"

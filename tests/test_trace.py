@@ -15,8 +15,10 @@ import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import Operand
 from ptxmma.cli import main
 from ptxmma.matrices.arrangements import Place
+from ptxmma.matrices.operations import OPERATIONS, operation
 from ptxmma.matrices.tracing import Source, Trace, trace
 from ptxmma.model import ElementType
 from random_operands import Operands, one_of_each
@@ -81,7 +83,8 @@ def test_a_trace_adds_up_to_the_element(number: int) -> None:
         computation = int(random.integers(d.computations))
         row, col = int(random.integers(d.rows)), int(random.integers(d.cols))
         ids = {name.replace("_", "-"): value for name, value in operands.arguments.items() if name.startswith(("byte_id", "thread_id"))}
-        found = trace(instruction, row, col, computation=computation, selector=selector, scale_ids=ids)
+        several = {"computation": computation} if d.computations > 1 else {}
+        found = trace(instruction, row, col, **several, selector=selector, scale_ids=ids)
         at = (computation, row, col) if d.computations > 1 else (row, col)
         product = operands.product()[at]
         assert added_up(instruction, operands, found) == product, instruction.canonical
@@ -106,12 +109,84 @@ def test_every_term_stands_once_and_indices_pick_within_their_chunk() -> None:
                 assert sorted(fields) == sorted(instruction.metadata.legal)
 
 
-def test_only_multiplications_have_a_trace() -> None:
-    kinds = {ins.operation: ins for ins in ptxmma.instructions() if ins.operation != "multiply"}
-    assert kinds.keys() == {"load", "store", "transpose", "synchronise"}
-    for instruction in kinds.values():
-        with pytest.raises(Missing, match="multiplies no matrices"):
-            trace(instruction, 0, 0)
+def test_a_trace_takes_what_its_operation_has() -> None:
+    kinds = {ins.operation: ins for ins in ptxmma.instructions()}
+    assert kinds.keys() == OPERATIONS.keys() == {"multiply", "load", "store", "transpose", "synchronise"}
+    with pytest.raises(Missing, match="neither moves nor multiplies matrices"):
+        trace(kinds["synchronise"], 0, 0)
+    with pytest.raises(Missing, match="takes no selector; it takes row, col, stride"):
+        trace(ptxmma.instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16"), 0, 0, selector=1)
+    with pytest.raises(Missing, match="takes no stride; it takes row, col, form, selector, scale_ids"):
+        trace(ptxmma.instruction(_F16), 0, 0, stride=16)
+
+
+# --- loads, stores, transpositions ------------------------------------------------------------------------------------------
+
+
+def one_to_each_space() -> list[Instruction]:
+    return [ins for ins in ptxmma.instructions() if ins.operation in ("load", "store") and not ins.qualifiers.get("space")]
+
+
+def test_traced_moves_are_what_the_emulator_does() -> None:
+    """The bits of an element at the traced place in memory are those at each traced place in registers."""
+    random = np.random.default_rng(0)
+    for instruction in one_to_each_space():
+        operands = {operand.kind: operand for form in instruction.forms for operand in form.operands}
+        fragment = operands["fragment"]
+        stride = 3 * operands["stride"].default if "stride" in operands else None  # type: ignore[operator]
+        memory = random.integers(0, 256, 1 << 16, np.uint8)
+        start = 4096
+        given: Any = start if stride else start + random.permutation(32) * 256
+        registers = random.integers(0, 1 << 32, (32, fragment.registers * _words(fragment)), np.uint32)
+        registers = registers.view({"d": np.uint64}.get(fragment.constraint, np.uint32))
+        more = {} if stride is None else {"stride": stride}
+        if instruction.operation == "load":
+            registers = ptxmma.emulate(instruction, given, memory, **more).registers
+        else:
+            memory = ptxmma.emulate(instruction, given, registers, memory, **more).memory
+        for _ in range(8):
+            at = {axis: int(random.integers(fragment.sizes[axis])) for axis in fragment.axes}
+            traced = trace(instruction, **at, **more)
+            assert (traced.operand, traced.at) == (fragment.name, at)
+            for move in traced.moves:
+                inside, place = (move.source, move.target) if instruction.operation == "load" else (move.target, move.source)
+                first = int(given if inside.lane is None else given[inside.lane]) + inside.byte
+                word = int.from_bytes(memory[first : first + 9].tobytes(), "little") >> inside.low & (1 << inside.width) - 1
+                value = read(registers, place, None)
+                signed = instruction.qualifiers.get("from") == "s4" and word >= 8
+                assert value == (word | 0xF0 if signed else word), (instruction.canonical, at)
+            assert len(traced.moves) == len(fragment.places(*at.values()))
+
+
+def _words(operand: Operand) -> int:
+    return 2 if operand.constraint == "d" else 1
+
+
+def test_traced_transpositions() -> None:
+    instruction = ptxmma.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
+    source = np.random.default_rng(0).integers(0, 1 << 32, (32, 1), np.uint32)
+    target = ptxmma.emulate(instruction, source).registers
+    for row in range(8):
+        for col in range(8):
+            (move,) = trace(instruction, row, col).moves
+            assert read(target, move.target, None) == read(source, move.source, None)
+            assert (move.target.lane, move.target.element) == instruction.operand("d").locate(row, col)
+
+
+def test_statements_say_what_the_emulator_computes() -> None:
+    said = {
+        _F16: "d[row][col] = c[row][col] + sum over k of a[row][k] * b[k][col]",
+        _WGMMA: "d[row][col] = d[row][col] + sum over k of a[row][k] * b[k][col]",
+        _SPARSE: "d[row][col] = c[row][col] + sum over j of a[row][j] * b[k][col], where the metadata says the k of each stored j",
+        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": "… sum over k of popc(a[row][k] & b[k][col])",
+        "ldmatrix.sync.aligned.m8n8.x4.b16": "r[matrix][row][col] = p[matrix][row][col]",
+        "wmma.store.d.sync.aligned.col.m16n16k16.f32": "p[col * stride + row] = r[row][col]",
+        "movmatrix.sync.aligned.m8n8.trans.b16": "d[row][col] = a[col][row]",
+        "wgmma.fence.sync.aligned": "orders other instructions; no matrix changes",
+    }
+    for spelling, statement in said.items():
+        instruction = ptxmma.instruction(spelling)
+        assert operation(instruction).statement(instruction).endswith(statement.removeprefix("… "))
 
 
 def test_a_from_shared_memory() -> None:
@@ -152,6 +227,24 @@ def test_a_sparse_table_has_the_rows_that_an_index_may_pick() -> None:
     assert "| A[9][0] |" in ask(_SPARSE, "--row", "9", "--col", "3", "--format", "markdown")
 
 
+def test_the_table_of_a_move() -> None:
+    load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+    lines = ask(load, "--matrix", "1", "--row", "3", "--col", "5").splitlines()
+    assert lines[0] == load
+    assert [line.split("  ") for line in lines[2:]] == [["r[1][3][5]", "p of lane 11 + 10 bytes, [15:0]", "lane 14, r1[31:16]"]]
+    copies = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+    lines = ask(copies, "--row", "3", "--col", "1", "--stride", "64").splitlines()
+    assert lines[1] == "Observed on sm_90: the manual leaves this layout open."
+    assert [line.split("  ")[1] for line in lines[3:]] == ["p + 386 bytes, [15:0]"] * 2
+    head, *rows = csv.reader(io.StringIO(ask(copies, "--row", "3", "--col", "1", "--format", "csv")))
+    assert (head[-1], {row[-1] for row in rows}) == ("observed", {"sm_90"})
+    assert json.loads(ask(copies, "--row", "3", "--col", "1", "--json"))["observed"] == "sm_90"
+    mma = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+    assert "Observed on sm_90" in ask(mma, "--row", "3", "--col", "1")
+    assert ask(mma, "--row", "3", "--col", "1", "--format", "csv").splitlines()[1].endswith(",sm_90")
+    assert json.loads(ask(mma, "--row", "3", "--col", "1", "--json"))["observed"] == "sm_90"
+
+
 def test_scale_factors_and_their_ids() -> None:
     plain, moved = (json.loads(ask(_SCALED, "--row", "3", "--col", "3", "--json", *more)) for more in ((), ("--thread-id-b", "2")))
     scales = ptxmma.instruction(_SCALED).scales("b")
@@ -167,7 +260,7 @@ def test_scale_factors_and_their_ids() -> None:
 
 def test_json_of_a_sparse_trace() -> None:
     answer = json.loads(ask(_SPARSE, "--row", "9", "--col", "3", "--json"))
-    assert (answer["instruction"], answer["row"], answer["col"], answer["computation"]) == (_SPARSE, 9, 3, 0)
+    assert (answer["instruction"], answer["row"], answer["col"]) == (_SPARSE, 9, 3)
     assert answer["d"] == {"lane": 5, "register": 3, "element": 3, "bits": "31:0"}
     assert len(answer["terms"]) == 8
     first = answer["terms"][0]
@@ -177,6 +270,7 @@ def test_json_of_a_sparse_trace() -> None:
 
 def test_computations_and_descriptors() -> None:
     answer = json.loads(ask(_QUADS, "--row", "3", "--col", "5", "--computation", "2", "--json"))
+    assert answer["computation"] == 2
     operand = ptxmma.instruction(_QUADS).operand("b")
     assert [(term["b"][0]["in"]["lane"], term["b"][0]["in"]["element"]) for term in answer["terms"]] == [
         operand.locate(k, 5, 2) for k in range(4)
@@ -192,14 +286,14 @@ def test_computations_and_descriptors() -> None:
     [
         ((_F16, "--row", "20", "--col", "3"), "--row 20 is outside 0..15"),
         ((_F16, "--row", "2", "--col", "8"), "--col 8 is outside 0..7"),
-        ((_F16, "--row", "2"), "Missing option '--col'"),
-        ((_F16, "--row", "2", "--col", "3", "--computation", "1"), "has no computation to choose"),
-        ((_QUADS, "--row", "2", "--col", "3", "--computation", "4"), "computation = 4 is not legal for d: 0, 1, 2, 3"),
+        ((_F16, "--row", "2"), f"name an element of d of {_F16}: --col is missing"),
+        ((_F16, "--row", "2", "--col", "3", "--computation", "1"), f"d of {_F16} has no --computation; its axes: --row 0..15, --col 0..7"),
+        ((_QUADS, "--row", "2", "--col", "3", "--computation", "4"), "--computation 4 is outside 0..3"),
         ((_F16, "--row", "2", "--col", "3", "--selector", "0"), "is not sparse: it has no selector"),
         ((_SPARSE, "--row", "2", "--col", "3", "--selector", "4"), "selector = 4 is not legal for metadata: 0, 1, 2, 3"),
         ((_F16, "--row", "2", "--col", "3", "--byte-id-a", "0"), "has no byte-id-a"),
         ((_F16, "--row", "2", "--col", "3", "--a-from", "descriptor"), "its operands come in one way only"),
-        (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "multiplies no matrices"),
+        (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "neither moves nor multiplies matrices"),
     ],
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:

@@ -1771,12 +1771,12 @@ INSERT INTO ignored_modifiers VALUES
 
 INSERT INTO qualifiers VALUES
 (1,'ldmatrix','num','number of matrices',''),
-(2,'ldmatrix','trans','each address is that of a column',''),
+(2,'ldmatrix','trans','rows of memory become columns of the fragment: the matrix is transposed',''),
 (3,'ldmatrix','space','state space of the addresses; without it they are generic',''),
 (4,'ldmatrix','type','type of the elements in registers',''),
 (5,'ldmatrix','from','type of the elements in memory, where it is another',''),
 (6,'stmatrix','num','number of matrices',''),
-(7,'stmatrix','trans','each address is that of a column',''),
+(7,'stmatrix','trans','columns of the fragment become rows of memory: the matrix is transposed',''),
 (8,'stmatrix','space','state space of the addresses; without it they are generic',''),
 (9,'stmatrix','type','type of the elements',''),
 (10,'movmatrix','type','type of the elements',''),
@@ -3350,7 +3350,7 @@ INSERT INTO register_layouts VALUES
 (3,2,'{num}_trans_r_b{bits}','[{"family":["ldmatrix"],"shape":["m16n16"],"trans":["trans"]}]','','','9.7.14.5.15'),
 (4,3,'{num}_trans_r_b{bits}','[{"family":["stmatrix"],"shape":["m16n8"],"trans":["trans"]}]','','','9.7.14.5.16'),
 (5,4,'{num}_p','[{"family":["ldmatrix"]},{"family":["stmatrix"],"shape":["m8n8"]}]','the first threads, one for each row of each matrix','','9.7.14.5.15'),
-(6,5,'{num}_p','[{"family":["stmatrix"],"shape":["m16n8"]}]','the first threads, one for each column of each matrix','','9.7.14.5.16'),
+(6,5,'{num}_p','[{"family":["stmatrix"],"shape":["m16n8"]}]','the first threads, one for each row of each matrix in memory','','9.7.14.5.16'),
 (7,6,'da_b{bits}','[{"family":["movmatrix"]}]','','','9.7.14.5.17'),
 (8,7,'metadata_b{bits}','[{"family":["mma.sp"],"bits":[16],"k":[16]},{"family":["mma.sp"],"bits":[32],"k":[8]}]','one thread of each quad: the one that the selector names','','9.7.14.6.2.1'),
 (9,8,'metadata_b{bits}','[{"family":["mma.sp","wgmma.sp"],"bits":[16],"k":[32]},{"family":["mma.sp","wgmma.sp"],"bits":[32],"k":[16]}]','two threads of each quad: T0 and T1 for selector 0, T2 and T3 for selector 1','','9.7.14.6.2.2'),

@@ -17,7 +17,8 @@ class Line(NamedTuple):
     Attributes:
         spelling: canonical; with the letter N, ``m64nNk16``, where the line stands for many.
         shape: ``"m16n8k16"`` or ``"m64nNk16"``; empty where they have none.
-        types: the element types that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``.
+        types: the element types, and formats in memory, that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``,
+            ``("b8x16", "b6x16_p32")``.
         n: every n, ascending; empty where they multiply no matrices.
         accepted_by: every target that accepts them, with the first PTX ISA version.
         documented: whether the manual has them.
@@ -73,8 +74,10 @@ def _line(entries: Sequence[Instruction]) -> Line:
 
 def _types(found: Instruction) -> tuple[str, ...]:
     known = {entry.name for entry in found.database.spec.types.elements}
-    qualifiers = found.qualifiers
-    return tuple(qualifiers[name] for name in placeholders(found.variant.instruction.syntax) if qualifiers.get(name) in known)
+    qualifiers, instruction = found.qualifiers, found.variant.instruction
+    types = {name for name, value in qualifiers.items() if value in known}
+    types |= {name for group in instruction.ordered if types.intersection(group) for name in group}  # formats in memory: b6x16_p32
+    return tuple(qualifiers[name] for name in placeholders(instruction.syntax) if name in types and qualifiers[name])
 
 
 def spans(numbers: Sequence[int]) -> str:

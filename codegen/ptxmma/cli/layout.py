@@ -2,81 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ptxmma.cli.matrices import elsewhere
-from ptxmma.cli.one_element import one_element, show_answer
+from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import find, instruction_argument, table_options
-from ptxmma.cli.whole_operand import picture, show_records, show_table
+from ptxmma.cli.some_elements import Asked, show_elements
+from ptxmma.cli.whole_operand import View, picture, show_records, show_table
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction
+    from ptxmma.matrices.arrangements import Arrangement
 
 
-@click.command("layout")
+@click.command("layout", cls=NamedNumbers)
 @instruction_argument
-@click.option("--operand", metavar="NAME", help="As the manual names it: a, b, c, d, r or p; metadata, scale-a or scale-b.")
-@click.option("--by-lane", is_flag=True, help="A row for each thread, with the rows and columns of the matrix that it holds.")
+@click.option("--operand", metavar="NAME", help="As the manual names it: a, b, c, d, e, r, p …; or metadata, scale-a, scale-b.")
+@click.option("--lane", type=int, help="What this thread holds; of all operands, unless --operand names one.")
+@click.option("--register", type=int, help="What is in this register of the operand.")
+@click.option("--element", type=int, help="Only this element of the thread, counted through all registers; of scale factors the byte.")
+@click.option("--bit", type=int, help="Of metadata: what this bit of the thread's register describes.")
+@click.option("--by-lane", is_flag=True, help="A row for each thread, with the places of the elements that it holds.")
 @click.option("--transpose", is_flag=True, help="Rows as columns and columns as rows.")
 @click.option("--bits", is_flag=True, help="Name the bits: a1[31:16] is the upper half of the second register of A.")
 @click.option("--all", "whole", is_flag=True, help="In a grid: all of a matrix whose N varies, and each element of a large one.")
-@click.option("--row", type=int, help="One element: its row, with --col; of addresses the matrix.")
-@click.option(
-    "--col", type=int, help="Its column; of metadata the column in the packed A, of scale factors of A the block, of addresses the row."
-)
-@click.option("--lane", type=int, help="What one thread holds, with --element or --bit.")
-@click.option("--element", type=int, help="The element of the thread, through all registers; of scale factors the byte, of addresses 0.")
-@click.option("--bit", type=int, help="Of metadata: a bit of the thread's register.")
-@click.option("--computation", type=int, help="Which of several products at once; the first where none is given.")
-@click.option("--selector", type=int, help="Of metadata: the sparsity selector; 0 where none is given.")
-@click.option("--byte-id", type=int, help="Of scale factors; the first that is legal where none is given.")
-@click.option("--thread-id", type=int, help="Of scale factors; the first that is legal where none is given.")
-@click.option("--choose", type=(str, int), multiple=True, metavar="AXIS N", help="Any other axis: --choose matrix 2; the first by default.")
 @table_options("svg")
-def command(spelling: str, database: str | None, operand: str | None, form: str, choose: tuple[tuple[str, int], ...], **asked: Any) -> None:
+def command(
+    spelling: str,
+    database: str | None,
+    operand: str | None,
+    form: str,
+    numbers: Given,
+    lane: int | None,
+    register: int | None,
+    element: int | None,
+    bit: int | None,
+    by_lane: bool,
+    transpose: bool,
+    bits: bool,
+    whole: bool,
+) -> None:
     """Say which thread holds which element of an operand, and where.
 
-    The table has a cell for each element of the matrix: 5:r1 a3 is lane 5, register 1, element 3 of the thread.  With --row and --col,
-    or --lane and --element, the answer is one element.
+    Without a place the answer is a table with a cell for each element of the matrix: 5:r1 a3 is lane 5, register 1, element 3 of the
+    thread.  With --lane, --register or --element, or with an axis of the operand, the answer is the elements there.
+
+    The axes of the operand are options: --row 9 --col 3 of a matrix; --matrix 1 --row 3 of the addresses of ldmatrix; --row 9 --chunk 1
+    of metadata, or --col for an element of the packed A; --row 9 --block 0 of scale factors.  --matrix, --copy, --computation,
+    --selector, --byte-id and --thread-id choose among several tables; without them the table is the first.
 
     \b
     Example:
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.matrices.arrangements import arrangement, names
+    from ptxmma.matrices.arrangements import arrangement, names, short_name
 
     instruction = find(spelling, database)
-    if operand is None:
-        known = names(instruction)
+    known = names(instruction)
+    if operand is None and (lane is None or not known):
         raise click.UsageError(
-            f"say which --operand: {', '.join(known)}" if known else f"{instruction.canonical} has no operands in registers"
+            f"say which --operand: {', '.join(known)}; or --lane N for all that a thread holds"
+            if known
+            else f"{instruction.canonical} has no operands in registers"
         )
-    _check(operand, form, asked)
-    chosen = {name: asked[name] for name in ("computation", "selector", "byte_id", "thread_id") if asked[name] is not None}
-    chosen |= {name.replace("-", "_"): number for name, number in choose}
     try:
-        table = arrangement(instruction, operand, **chosen)
+        chosen = known if operand is None else [short_name(instruction, operand)]
     except ValueError as error:
-        hint = elsewhere(instruction, operand)
+        hint = elsewhere(instruction, str(operand).lower())
         raise click.UsageError(f"{error}; ask {hint}" if hint else str(error)) from None
-    one = one_element(table, operand, asked)
-    if one is not None:
-        show_answer(one, form)
-    elif form == "svg":
-        click.echo(picture(table, operand, asked), nl=False)
+    tables = [arrangement(instruction, name) for name in chosen]
+    asked = Asked(lane, register, element, bit, [_checked(instruction, table, numbers) for table in tables])
+    view = View(by_lane, transpose, bits, whole)
+    if asked.anywhere(tables):
+        if by_lane or transpose or whole or form == "svg":
+            raise click.UsageError("--by-lane, --transpose, --all and --format svg are for whole tables: leave out the place, or them")
+        show_elements(tables, asked, bits, form)
+        return
+    (table,), (axes,) = tables, asked.axes
+    table = table._replace(fixed=table.fixed | axes)
+    if form == "svg":
+        click.echo(picture(table, view, whole=not axes), nl=False)
     elif form == "json":
-        show_records(table, operand, asked)
+        show_records(table, view)
     else:
-        show_table(table, operand, form, asked)
+        show_table(table, view, form)
 
 
-def _check(operand: str, form: str, asked: dict[str, Any]) -> None:
-    """Options that contradict each other."""
-    by_place, by_thread = ([asked[name] is not None for name in pair] for pair in (("row", "col"), ("lane",)))
-    inside = [name for name in ("element", "bit") if asked[name] is not None]
-    if any(by_place) and (not all(by_place) or any(by_thread) or inside):
-        raise click.UsageError("one element by its place is --row and --col, without --lane, --element and --bit")
-    wanted = "bit" if operand == "metadata" else "element"
-    if (any(by_thread) or inside) and (inside != [wanted] or not all(by_thread)):
-        raise click.UsageError(f"what a thread holds of {operand} is --lane and --{wanted}")
-    if (any(by_place) or any(by_thread)) and (form == "svg" or asked["by_lane"] or asked["transpose"]):
-        raise click.UsageError("one element is no table: leave out --by-lane, --transpose and --format svg")
+def _checked(instruction: Instruction, table: Arrangement, numbers: Given) -> dict[str, int]:
+    """The numbers that are given for the axes of an operand."""
+    legal = table.axis_numbers
+    if table.layout.kind == "metadata":
+        legal["col"] = range(table.cols * instruction.metadata.granularity.kept)
+    return numbers_of(numbers, legal, f"{table.name} of {instruction.canonical}")

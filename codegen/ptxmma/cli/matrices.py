@@ -25,13 +25,15 @@ def within(option: str, value: int, limit: int) -> None:
 
 def elsewhere(instruction: Instruction, matrix: str) -> str:
     """The question that tells where a matrix lies in shared memory; empty where the instruction reads it through no descriptor."""
-    facts, kinds = instruction.variant.facts, instruction.variant.instruction.operand_kinds.values()
-    if not any(kind.kind == "descriptor" and kind.of == matrix for kind in kinds):
+    from ptxmma.matrices.product_operands import product_operands
+
+    if instruction.operation != "multiply":
         return ""
-    rows, depth = facts["m" if matrix == "a" else "n"], facts["k"]
-    if instruction.sparse and matrix == "a":
-        depth = instruction.metadata.chunks * instruction.metadata.granularity.kept
-    return f"`ptxmma smem --type {facts[f'{matrix}type']} --major k --swizzle none --rows {rows} --cols {depth}`"
+    operands = product_operands(instruction)
+    for each in (operands.a, operands.b):
+        if each.described and each.name == matrix:
+            return f"`ptxmma smem --type {each.element.name} --major k --swizzle none --rows {each.lines} --cols {each.depth}`"
+    return ""
 
 
 def coloured(text: str | int, number: int) -> Cell:

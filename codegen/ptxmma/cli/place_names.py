@@ -10,34 +10,37 @@ if TYPE_CHECKING:
 Answer = dict[str, str | int]
 
 
-def short_name(place: Place, table: Arrangement, operand: str) -> str:
+def cell_text(place: Place, table: Arrangement) -> str:
     """``"r1 a3"``; an element that fills its register needs no second name."""
+    from ptxmma.matrices.pictures import element_letter
+
     if table.layout.kind == "metadata":
         return f"[{place.bits}]"
     if table.layout.kind == "scale":
         return f"byte {place.element}"
     if table.layout.kind == "address":
-        return operand
-    return f"{operand}{place.element}" if table.per_register == 1 else f"r{place.register} {operand}{place.element}"
+        return table.name
+    element = f"{element_letter(table.name)}{place.element}"
+    return element if table.per_register == 1 else f"r{place.register} {element}"
 
 
-def place_bits(place: Place, table: Arrangement, operand: str) -> str:
+def place_bits(place: Place, table: Arrangement) -> str:
     """``"lane 3, a1[15:0]"``."""
-    return f"lane {place.lane}, {named_bits(place, table, operand)}"
+    return f"lane {place.lane}, {named_bits(place, table)}"
 
 
-def named_bits(place: Place, table: Arrangement, operand: str) -> str:
+def named_bits(place: Place, table: Arrangement) -> str:
     """``"a1[15:0]"``."""
-    return f"{register_name(place, table, operand)}[{place.bits}]"
+    return f"{register_name(place, table)}[{place.bits}]"
 
 
-def register_name(place: Place, table: Arrangement, operand: str) -> str:
+def register_name(place: Place, table: Arrangement) -> str:
     """``"a1"``; an operand of one register has no number."""
-    return f"{operand}{place.register}" if table.layout.kind == "fragment" else table.operand.name
+    return f"{table.name}{place.register}" if table.layout.kind == "fragment" else table.operand.name
 
 
-def place_answer(place: Place, table: Arrangement, operand: str, bits: bool) -> Answer:
-    """Where an element stands, as an answer has it: by its bits, or by thread, register and number."""
+def place_answer(place: Place, table: Arrangement, bits: bool) -> Answer:
+    """The place of an element: named by its bits, or by thread, register and number."""
     if bits:
-        return {"place": place_bits(place, table, operand)}
+        return {"place": place_bits(place, table)}
     return {"lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}

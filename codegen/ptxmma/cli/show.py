@@ -28,9 +28,11 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
       ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.description import describe
+    from ptxmma.matrices.operations import operation
 
+    instruction = find(spelling, database)
     try:
-        answer = describe(find(spelling, database))
+        answer = describe(instruction) | {"computes": operation(instruction).statement(instruction)}
     except ValueError as error:  # the evidence beside the database
         raise Failure(str(error)) from None
     if as_json:
@@ -41,6 +43,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
     blocks(
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
+            "computes": [answer["computes"]],
             "operands": _operands(answer),
             "formulas": _formulas(answer),
             "metadata": _metadata(answer),

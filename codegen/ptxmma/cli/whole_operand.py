@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptxmma.cli.place_names import named_bits, place_answer, place_bits, register_name, short_name
+from ptxmma.cli.place_names import cell_text, named_bits, place_answer, place_bits, register_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ptxmma.matrices.arrangements import Arrangement, Place
+
+
+class View(NamedTuple):
+    """How a whole table is shown."""
+
+    by_lane: bool  # a row for each thread
+    transpose: bool
+    bits: bool  # bits in place of the numbers of elements
+    whole: bool  # nothing left out, in a grid for people
 
 
 class _Grid(NamedTuple):
@@ -61,34 +70,34 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
     return everything
 
 
-def _grid(table: Arrangement, operand: str, short: bool, asked: dict[str, Any]) -> _Grid:
+def _grid(table: Arrangement, view: View, *, short: bool) -> _Grid:
     """The table that is asked for."""
-    extent = _extent(table, short and not asked["whole"])
-    grid = (_by_lane if asked["by_lane"] else _by_element)(table, operand, extent, asked["bits"])
-    return grid.transposed() if asked["transpose"] else grid
+    extent = _extent(table, short and not view.whole)
+    grid = (_by_lane if view.by_lane else _by_element)(table, extent, view.bits)
+    return grid.transposed() if view.transpose else grid
 
 
-def _by_element(table: Arrangement, operand: str, extent: _Extent, bits: bool) -> _Grid:
+def _by_element(table: Arrangement, extent: _Extent, bits: bool) -> _Grid:
     rows, cols = range(0, table.rows, extent.down), range(0, extent.cols, extent.across)
     merged = extent.down * extent.across > 1
 
     def text(place: Place) -> str:
         if merged:
-            return f"lane {place.lane}, {register_name(place, table, operand)}" if bits else f"{place.lane}:r{place.register}"
-        return place_bits(place, table, operand) if bits else f"{place.lane}:{short_name(place, table, operand)}"
+            return f"lane {place.lane}, {register_name(place, table)}" if bits else f"{place.lane}:r{place.register}"
+        return place_bits(place, table) if bits else f"{place.lane}:{cell_text(place, table)}"
 
     cells = [[(text(place), place.lane) for place in line] for line in table.places(rows, cols)]
     return _Grid(" \\ ".join(filter(None, table.axes)), _edge(rows), _edge(cols), cells, extent.note)
 
 
-def _by_lane(table: Arrangement, operand: str, extent: _Extent, bits: bool) -> _Grid:
+def _by_lane(table: Arrangement, extent: _Extent, bits: bool) -> _Grid:
     step = extent.down * extent.across
     elements = range(0, extent.elements, step)
 
     def name(place: Place) -> str:
         if step > 1:
-            return register_name(place, table, operand) if bits else f"r{place.register}"
-        return named_bits(place, table, operand) if bits else short_name(place, table, operand)
+            return register_name(place, table) if bits else f"r{place.register}"
+        return named_bits(place, table) if bits else cell_text(place, table)
 
     def text(at: tuple[int, int] | None) -> str:
         if at is None:
@@ -113,36 +122,41 @@ def _size(table: Arrangement) -> str:
     return f"{table.rows} x {table.cols}{packed}{chosen}"
 
 
-def show_table(table: Arrangement, operand: str, form: str, asked: dict[str, Any]) -> None:
+def show_table(table: Arrangement, view: View, form: str) -> None:
     """Print the table of an operand."""
     from ptxmma.cli.matrices import coloured, draw_matrix
     from ptxmma.cli.render import Table, wrapped
+    from ptxmma.matrices.pictures import seen
 
-    grid = _grid(table, operand, form == "grid", asked)
+    grid = _grid(table, view, short=form == "grid")
     rows = [
         [name, *(text if lane is None else coloured(text, lane) for text, lane in line)]
         for name, line in zip(grid.rows, grid.cells, strict=True)
     ]
-    title = f"{operand} of {table.instruction.canonical}: {_size(table)}"
-    draw_matrix(Table([grid.corner, *grid.cols], rows, title), form)
+    title = f"{table.name} of {table.instruction.canonical}: {_size(table)}"
+    if form == "grid" and table.operand.observed:
+        title += f"\n{seen(table.operand.observed)}"
+    corner = f"{grid.corner} (observed on {table.operand.observed})" if form != "grid" and table.operand.observed else grid.corner
+    draw_matrix(Table([corner, *grid.cols], rows, title), form)
     if form == "grid" and grid.note:
         click.echo(wrapped(grid.note))
 
 
-def picture(table: Arrangement, operand: str, asked: dict[str, Any]) -> str:
-    """The picture of the reference where the whole operand is asked for, else one of just this table."""
+def picture(table: Arrangement, view: View, *, whole: bool) -> str:
+    """The picture of the reference for a ``whole`` operand shown as usual, else one of just this table."""
     from ptxmma.matrices import pictures
 
-    if not any(asked[name] for name in ("by_lane", "transpose", "bits", "whole")):
+    if whole and not any(view):
         return pictures.operand(table.operand)
-    grid = _grid(table, operand, True, asked)
+    grid = _grid(table, view, short=True)
     marks = [[pictures.Mark(text, pictures.BLANK if lane is None else lane) for text, lane in line] for line in grid.cells]
-    notes = [table.instruction.canonical, *([grid.note] if grid.note else [])]
+    observed = [pictures.seen(table.operand.observed)] if table.operand.observed else []
+    notes = [table.instruction.canonical, *observed, *([grid.note] if grid.note else [])]
     corner = grid.corner.replace("element", "elem").replace("register", "reg")  # there is little room
-    return pictures.table(f"{operand}: {_size(table)}", notes, corner, grid.rows, grid.cols, marks)
+    return pictures.table(f"{table.name}: {_size(table)}", notes, corner, grid.rows, grid.cols, marks)
 
 
-def show_records(table: Arrangement, operand: str, asked: dict[str, Any]) -> None:
+def show_records(table: Arrangement, view: View) -> None:
     """Every element in the order of the table, for programs."""
     from ptxmma.cli.render import emit
 
@@ -153,15 +167,16 @@ def show_records(table: Arrangement, operand: str, asked: dict[str, Any]) -> Non
 
     def order(one: tuple[tuple[int, int], Place]) -> tuple[int, ...]:
         at, place = one
-        key = (place.lane, place.element) if asked["by_lane"] else at
-        return key[::-1] if asked["transpose"] else key
+        key = (place.lane, place.element) if view.by_lane else at
+        return key[::-1] if view.transpose else key
 
     elements = [
         {
             **{axis: number for axis, number in zip(table.axes, at, strict=True) if axis},
-            **place_answer(place, table, operand, asked["bits"]),
+            **place_answer(place, table, view.bits),
         }
         for at, place in sorted(places, key=order)
     ]
-    about = {"instruction": table.instruction.canonical, "operand": operand, "rows": table.rows, "cols": table.cols}
-    emit({**about, **table.fixed, "elements": elements})
+    about = {"instruction": table.instruction.canonical, "operand": table.name, "rows": table.rows, "cols": table.cols}
+    observed = {"observed": table.operand.observed} if table.operand.observed else {}
+    emit({**about, **table.fixed, **observed, "elements": elements})

@@ -50,6 +50,7 @@ class Arrangement(NamedTuple):
     """
 
     instruction: Instruction
+    name: str  # what :func:`names` calls the operand
     operand: Operand
     axes: tuple[str, str]  # the axes that are its rows and columns: ("row", "col"), ("row", "chunk"), ("row", "block"), ("block", "col")
     rows: int
@@ -75,6 +76,13 @@ class Arrangement(NamedTuple):
     def per_register(self) -> int:
         """Elements in one register."""
         return self.elements // max(self.operand.registers, 1)
+
+    @property
+    def axis_numbers(self) -> dict[str, Sequence[int]]:
+        """The legal numbers of every axis: of what is chosen, of the rows and of the columns."""
+        chosen: dict[str, Sequence[int]] = {axis: self.legal[axis] for axis in self.layout.axes if axis in self.legal}
+        inner = {axis: range(self.operand.sizes[axis]) for axis in self.operand.axes if axis not in self.legal}
+        return chosen | inner
 
     def locate(self, row: int, col: int) -> Place:
         """Where the element at ``row``, ``col`` stands.
@@ -118,6 +126,15 @@ class Arrangement(NamedTuple):
         ]
         return [flat[first : first + len(elements)] for first in range(0, len(flat), len(elements))]
 
+    def everything(self) -> list[tuple[Place, dict[str, int]]]:
+        """Every element of every thread with its place on every axis, thread by thread."""
+        lanes = [lane for lane in range(self.threads) for _ in range(self.elements)]
+        elements = list(range(self.elements)) * self.threads
+        found = self.to_place.inverse().evaluate({"lane": lanes, self.counter: elements})
+        numbers = {axis: [legal[number] for number in found[axis]] for axis, legal in self.axis_numbers.items()}
+        places = map(self.place, lanes, elements)
+        return [(place, {axis: numbers[axis][index] for axis in numbers}) for index, place in enumerate(places)]
+
     def place(self, lane: int, element: int) -> Place:
         """Register and bits of an element of a thread; nothing is checked."""
         width = self.operand.element.bits if self.operand.element else self.layout.steps.get("bit", self._register_bits)
@@ -145,29 +162,46 @@ def arrangement(instruction: Instruction, name: str, **chosen: int) -> Arrangeme
 
     Args:
         instruction: the instruction.
-        name: a matrix (``"a"``), ``"metadata"``, or the scale factors of a matrix (``"scale-a"``).
+        name: a matrix (``"a"``), ``"metadata"``, the scale factors of a matrix (``"scale-a"``), or the manual's name of any of them
+            (``"e"``, ``"scale-a-data"``), in upper or lower case.
         chosen: ``matrix`` of several, ``computation`` of ``m8n8k4`` with f16, ``copy`` of elements that are held more than once,
             ``selector`` of metadata, ``byte_id`` and ``thread_id`` of scale factors; by default the first that is legal.
 
     Raises:
         Missing: the instruction has no such operand, or only a descriptor of it.
-        ValueError: something to choose that the operand has not, or a value that is not legal.
+        ValueError: an axis that the operand lacks, or a value that is not legal.
     """
-    operands = _spread(instruction)
-    if name not in operands:
-        described = [each for form in instruction.forms for each in form.operands if each.kind == "descriptor"]
-        if any(each.of == name for each in described):
-            raise Missing(f"{instruction.canonical} reads {name} from shared memory, through a descriptor: no register holds it")
-        has = f"it has {', '.join(operands)}" if operands else "no operand of it is spread over threads"
-        raise Missing(f"{instruction.canonical} has no operand {name!r} in registers; {has}")
-    found = _arranged(instruction, operands[name])
+    short = short_name(instruction, name)
+    table = _arranged(instruction, short, _spread(instruction)[short])
     for key, value in chosen.items():
-        if key not in found.fixed:
+        if key not in table.fixed:
             raise ValueError(f"{name} of {instruction.canonical} has no {key.replace('_', '-')} to choose")
-        if value not in found.legal[key]:
-            allowed = ", ".join(map(str, found.legal[key]))
+        if value not in table.legal[key]:
+            allowed = ", ".join(map(str, table.legal[key]))
             raise ValueError(f"{key.replace('_', '-')} = {value} is not legal for {name}: {allowed}")
-    return found._replace(fixed=found.fixed | chosen)
+    return table._replace(fixed=table.fixed | chosen)
+
+
+def short_name(instruction: Instruction, name: str) -> str:
+    """The name of :func:`names` for an operand in registers, from that name or the manual's, in upper or lower case.
+
+    >>> import ptxmma
+    >>> short_name(ptxmma.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "E")
+    'metadata'
+
+    Raises:
+        Missing: the instruction has no such operand, or only a descriptor of it.
+    """
+    operands, asked = _spread(instruction), name.lower()
+    for short, operand in operands.items():
+        if asked in (short, operand.name):
+            return short
+    described = [each for form in instruction.forms for each in form.operands if each.kind == "descriptor"]
+    for each in described:
+        if asked in (each.of, each.name):
+            raise Missing(f"{instruction.canonical} reads {each.of} from shared memory, through a descriptor: no register holds it")
+    has = f"it has {', '.join(operands)}" if operands else "no operand of it is spread over threads"
+    raise Missing(f"{instruction.canonical} has no operand {name!r} in registers; {has}")
 
 
 def _spread(instruction: Instruction) -> dict[str, Operand]:
@@ -181,7 +215,7 @@ def _spread(instruction: Instruction) -> dict[str, Operand]:
     return operands
 
 
-def _arranged(instruction: Instruction, operand: Operand) -> Arrangement:
+def _arranged(instruction: Instruction, name: str, operand: Operand) -> Arrangement:
     layout = operand.layout
     assert layout is not None
     *others, first, second = layout.coordinates if len(layout.coordinates) > 1 else ("", *layout.coordinates)
@@ -192,4 +226,4 @@ def _arranged(instruction: Instruction, operand: Operand) -> Arrangement:
     elements = operand.elements or (1 << to_place.outputs[counter] if counter else 1)
     fixed = {axis: values[0] for axis, values in legal.items()}
     rows, cols = (operand.sizes.get(axis, 1) for axis in axes)
-    return Arrangement(instruction, operand, axes, rows, cols, elements, fixed, to_place, counter, legal)
+    return Arrangement(instruction, name, operand, axes, rows, cols, elements, fixed, to_place, counter, legal)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.instructions import instruction as find
 from ptxmma.matrices.multiplication import Emulated as Emulated  # it belongs to what this module offers
-from ptxmma.matrices.multiplication import multiply
+from ptxmma.matrices.operations import operation
 from ptxmma.matrices.transfers import Moved as Moved
-from ptxmma.matrices.transfers import load, store, transpose
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {"multiply": multiply, "load": load, "store": store, "transpose": transpose}
 
 
 def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:
@@ -52,20 +48,14 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
             memory or is not aligned, a stride shorter than a row or column, an array in place of a descriptor; an instruction that only
             orders others.
     """
-    found = instruction if isinstance(instruction, Instruction) else find(instruction)
-    operation = _OPERATIONS.get(found.operation)
-    if operation is None:
-        raise ValueError(f"{found.canonical} moves and multiplies no matrices")
-    kinds: dict[str, str] = {}
-    if found.operation != "multiply":  # by what operands are, not by what they are called
-        kinds = {
-            operand.name.replace("-", "_"): operand.kind for form in found.forms for operand in form.operands if operand.access != "write"
-        }
-    given = {kinds.get(name, name): value for name, value in named.items()}
+    known = instruction if isinstance(instruction, Instruction) else find(instruction)
+    does = operation(known)
+    function, parameters = does.emulator(known), does.arguments(known)
+    given = {parameters.get(name, name): value for name, value in named.items()}
     try:
-        inspect.signature(operation).bind(found, *operands, **given)
+        inspect.signature(function).bind(known, *operands, **given)
     except TypeError as error:
-        names = {kind: name for name, kind in kinds.items()}
-        message = re.sub(r"'(\w+)'", lambda match: f"'{names.get(match[1], match[1])}'", str(error))
-        raise ValueError(f"{found.canonical}: {message}; its operands are {found.forms[0].syntax}") from None
-    return operation(found, *operands, **given)
+        manual = {parameter: name for name, parameter in parameters.items()}
+        message = re.sub(r"'(\w+)'", lambda match: f"'{manual.get(match[1], match[1])}'", str(error))
+        raise ValueError(f"{known.canonical}: {message}; its operands are {known.forms[0].syntax}") from None
+    return function(known, *operands, **given)

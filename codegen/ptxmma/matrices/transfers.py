@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
@@ -13,6 +12,8 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.operations.memory_places import checked_stride, offset, width
+from ptxmma.matrices.operations.operation import operand_of
 
 _BYTE = 8
 
@@ -31,36 +32,36 @@ class Moved(msgspec.Struct, frozen=True, eq=False):
     memory: Array | None = None
 
 
-def load(found: Instruction, address: Any, memory: Any, memory_start: int = 0, stride: Any = None) -> Moved:
+def load(instruction: Instruction, address: Any, memory: Any, memory_start: int = 0, stride: Any = None) -> Moved:
     """Load matrices; see :func:`ptxmma.emulate`."""
-    target = operand_of(found, "fragment")
+    target = operand_of(instruction, "fragment")
     assert target.element is not None
-    width = found.extents.get("packed", target.bits)
-    places = _places(found, address, memory, memory_start, stride)
-    bits = np.unpackbits(_image(memory), bitorder="little")[places[..., None] + np.arange(width)].astype(np.uint64)
-    values = (bits << np.arange(width, dtype=np.uint64)).sum(-1)
-    if target.element.form == "signed" and width < target.bits:  # the sign fills the rest
-        values |= -(values >> width - 1) << width
+    stored = width(instruction)
+    places = _places(instruction, address, memory, memory_start, stride)
+    bits = np.unpackbits(_image(memory), bitorder="little")[places[..., None] + np.arange(stored)].astype(np.uint64)
+    values = (bits << np.arange(stored, dtype=np.uint64)).sum(-1)
+    if target.element.form == "signed" and stored < target.bits:  # the sign fills the rest
+        values |= -(values >> stored - 1) << stored
     codes = values.astype(elements.bits_dtype(target.element))
-    return Moved(found, registers=target.pack(elements.typed(codes.reshape(_tile(target)), target.element)))
+    return Moved(instruction, registers=target.pack(elements.typed(codes.reshape(_tile(target)), target.element)))
 
 
-def store(found: Instruction, address: Any, fragment: Any, memory: Any, memory_start: int = 0, stride: Any = None) -> Moved:
+def store(instruction: Instruction, address: Any, fragment: Any, memory: Any, memory_start: int = 0, stride: Any = None) -> Moved:
     """Store matrices; see :func:`ptxmma.emulate`."""
-    source = operand_of(found, "fragment")
+    source = operand_of(instruction, "fragment")
     assert source.element is not None
-    places = _places(found, address, memory, memory_start, stride)
+    places = _places(instruction, address, memory, memory_start, stride)
     codes = elements.codes(source.unpack(fragment), source.element, source.name).astype(np.uint64).reshape(places.shape)
     bits = np.unpackbits(_image(memory), bitorder="little")
     bits[places[..., None] + np.arange(source.bits)] = codes[..., None] >> np.arange(source.bits, dtype=np.uint64) & 1
-    return Moved(found, memory=np.packbits(bits, bitorder="little"))
+    return Moved(instruction, memory=np.packbits(bits, bitorder="little"))
 
 
-def transpose(found: Instruction, fragment: Any) -> Moved:
+def transpose(instruction: Instruction, fragment: Any) -> Moved:
     """Transpose a matrix; see :func:`ptxmma.emulate`."""
-    source, target = operand_of(found, "fragment", "read"), operand_of(found, "fragment", "write")
+    source, target = operand_of(instruction, "fragment", "read"), operand_of(instruction, "fragment", "write")
     matrix = elements.as_array(source.unpack(fragment), source.name)
-    return Moved(found, registers=target.pack(np.ascontiguousarray(matrix.swapaxes(-1, -2))))
+    return Moved(instruction, registers=target.pack(np.ascontiguousarray(matrix.swapaxes(-1, -2))))
 
 
 def _image(memory: Any) -> Array:
@@ -74,70 +75,39 @@ def _tile(operand: Operand) -> tuple[int, ...]:
     return (*(size for size in leads if size > 1), rows, cols)
 
 
-def operand_of(found: Instruction, kind: str, access: str = "") -> Operand:
-    """The operand of a kind, whatever it is called.
-
-    Raises:
-        ValueError: the instruction has none.
-    """
-    for form in reversed(found.forms):  # the last one has all operands
-        for operand in form.operands:
-            if operand.kind == kind and access in ("", operand.access):
-                return operand
-    raise ValueError(f"{found.canonical} has no operand that is {kind}")
-
-
-def _places(found: Instruction, given: Any, memory: Any, memory_start: int, stride: Any) -> Array:
+def _places(instruction: Instruction, given: Any, memory: Any, memory_start: int, stride: Any) -> Array:
     """The lowest bit in the image of each element of the tile, checked."""
-    size, address = _image(memory).size, operand_of(found, "address")
-    if address.layout is None:
-        return _of_matrix(found, address, given, stride, memory_start, size)
-    if stride is not None:
-        raise ValueError(f"{found.canonical} takes no stride: each {address.axes[-1]} has an address of its own")
-    return _of_rows(found, address, given, memory_start, size)
+    size, address, tile = _image(memory).size, operand_of(instruction, "address"), operand_of(instruction, "fragment")
+    apart = checked_stride(instruction, stride)
+    at = dict(zip(tile.axes, np.indices([tile.sizes[axis] for axis in tile.axes]), strict=True))
+    lanes, bits = offset(instruction, at, apart)
+    places: Array
+    if address.layout is not None:
+        places = _row_starts(address, given, memory_start, size)[lanes] * _BYTE + bits
+        return places
+    start = integer(address.name, given)
+    if start % address.alignment:
+        raise ValueError(f"{address.name} = {start:#x} is not a multiple of {address.alignment}")
+    places = (start - memory_start) * _BYTE + bits
+    if places.min() < 0 or places.max() + tile.bits > size * _BYTE:
+        raise ValueError(f"{address.name} = {start:#x} with a stride of {apart} elements leaves the memory of {size} bytes")
+    return places
 
 
-def _of_rows(found: Instruction, address: Operand, p: Any, memory_start: int, size: int) -> Array:
-    """The places where threads give the address of each part of a tile, by the tile's axes; those that an address has not follow on."""
-    tile = operand_of(found, "fragment")
-    given, layout = np.asarray(p), address.layout
+def _row_starts(address: Operand, given: Any, memory_start: int, size: int) -> Array:
+    """Where each row begins in the image, by the thread that gives its address; rows lie inside the image."""
+    addresses, layout = np.asarray(given), address.layout
     assert layout is not None
-    if given.shape != (layout.threads,) or given.dtype.kind not in "iu":
+    if addresses.shape != (layout.threads,) or addresses.dtype.kind not in "iu":
         wanted = f"({layout.threads},) integers: the address that each thread gives"
-        raise ValueError(f"{address.name} is {given.dtype} of shape {given.shape}; it takes {wanted}")
-    lanes = np.asarray(address.locate(*np.indices([address.sizes[axis] for axis in address.axes])))
-    starts = given.astype(np.int64)[lanes] - memory_start
+        raise ValueError(f"{address.name} is {addresses.dtype} of shape {addresses.shape}; it takes {wanted}")
+    counted = addresses[: 1 << layout.to_axes.inputs["lane"]]  # the addresses of other threads are ignored
+    starts: Array = counted.astype(np.int64) - memory_start
     for wrong, what in (
-        (given[lanes] % address.alignment != 0, f"is no multiple of {address.alignment}"),
+        (counted % address.alignment != 0, f"is not a multiple of {address.alignment}"),
         ((starts < 0) | (starts + address.row_bytes > size), f"leaves the memory of {size} bytes"),
     ):
         if wrong.any():
-            lane = int(lanes[tuple(int(index[0]) for index in np.nonzero(wrong))])
-            raise ValueError(f"{address.name}: the address {int(given[lane]):#x} of thread {lane} {what}")
-    rest = [tile.sizes[axis] for axis in tile.axes if axis not in address.axes]
-    inside = np.arange(math.prod(rest)).reshape(rest) * found.extents.get("packed", tile.bits)
-    places: Array = starts.reshape(*starts.shape, *[1] * len(rest)) * _BYTE + inside
-    order = [*address.axes, *(axis for axis in tile.axes if axis not in address.axes)]
-    moved: Array = places.transpose([order.index(axis) for axis in tile.axes])
-    return moved
-
-
-def _of_matrix(found: Instruction, address: Operand, p: Any, stride: Any, memory_start: int, size: int) -> Array:
-    """The places where one address and a stride say where the matrix lies: (rows, columns)."""
-    matrix, step = operand_of(found, "fragment"), operand_of(found, "stride")
-    start = integer(address.name, p)
-    apart = step.default if stride is None else integer(step.name, stride)
-    assert apart is not None
-    assert step.default is not None
-    if apart < step.default:
-        raise ValueError(
-            f"the behaviour of {found.canonical} is undefined with a stride of {apart} elements: rows, or columns, have {step.default}"
-        )
-    if start % address.alignment:
-        raise ValueError(f"{address.name} = {start:#x} is no multiple of {address.alignment}")
-    rows, cols = np.arange(matrix.rows)[:, None], np.arange(matrix.cols)
-    by_rows = found.qualifiers[found.variant.instruction.operand_kinds[step.name].order] == "row"
-    places: Array = ((rows * apart + cols) if by_rows else (cols * apart + rows)) * matrix.bits + (start - memory_start) * _BYTE
-    if places.min() < 0 or places.max() + matrix.bits > size * _BYTE:
-        raise ValueError(f"{address.name} = {start:#x} with a stride of {apart} elements leaves the memory of {size} bytes")
-    return places
+            lane = int(np.argmax(wrong))
+            raise ValueError(f"{address.name}: the address {int(addresses[lane]):#x} of thread {lane} {what}")
+    return starts

@@ -533,7 +533,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_stmatrix_m16n8_x4_trans_r_b8_element(
 
 /**
  * Addresses of m16n8.x1: which thread gives that of which row. 1 matrix, 8 rows. Who holds it: the
- * first threads, one for each column of each matrix.
+ * first threads, one for each row of each matrix in memory.
  *
  *     cols = 8
  *     lane = cols * matrix + row
@@ -564,7 +564,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_stmatrix_m16n8_x1_p_row(uint32_t lane) {
 
 /**
  * Addresses of m16n8.x2: which thread gives that of which row. 2 matrices, 8 rows. Who holds it:
- * the first threads, one for each column of each matrix.
+ * the first threads, one for each row of each matrix in memory.
  *
  *     cols = 8
  *     lane = cols * matrix + row
@@ -593,7 +593,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_stmatrix_m16n8_x2_p_row(uint32_t lane) {
 
 /**
  * Addresses of m16n8.x4: which thread gives that of which row. 4 matrices, 8 rows. Who holds it:
- * the first threads, one for each column of each matrix.
+ * the first threads, one for each row of each matrix in memory.
  *
  *     cols = 8
  *     lane = cols * matrix + row

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ptxmma.matrices.pictures.cell_table import Mark, table
 from ptxmma.matrices.pictures.field_picture import Field, bit_fields
-from ptxmma.matrices.pictures.fragment_pictures import fragment
+from ptxmma.matrices.pictures.fragment_pictures import element_letter, fragment, seen
 from ptxmma.matrices.pictures.memory_pictures import atom, image
 from ptxmma.matrices.pictures.operand_pictures import addresses, metadata, operand, scales
 from ptxmma.matrices.pictures.shown_layout import block, by_register, period, shown_columns, size
@@ -15,6 +15,6 @@ from ptxmma.matrices.pictures.storage_picture import storage
 from ptxmma.matrices.pictures.svg_sheet import BLANK, TIMES, colour
 
 __all__ = [
-    "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "fragment", "image",
-    "metadata", "operand", "period", "scales", "shown_columns", "size", "storage", "table",
+    "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "element_letter", "fragment",
+    "image", "metadata", "operand", "period", "scales", "seen", "shown_columns", "size", "storage", "table",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ from ptxmma.matrices.pictures.shown_layout import block, by_register, matrices, 
 from ptxmma.matrices.pictures.svg_sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
 from ptxmma.model import COPY, Granularity, Layout
 
+#: What stands before the number of a register.
+_REGISTER = "r"
 #: Bits of a thread's place in its warp.
 WARP_BITS = 5
 
@@ -19,7 +21,7 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
     sparsity of a packed A, whose columns in the full matrix are then named too; ``observed`` is the target on which a layout was measured
     that the manual leaves open.
     """
-    name = _letter(layout)
+    name = element_letter(layout.operands[0])
     columns = shown_columns(layout, endless)
     merged = by_register(layout, columns, per_register)
     across, down = block(layout, per_register)
@@ -53,8 +55,13 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
                     )
                 )
     title = f"{_names(layout)}: {size(layout, endless)}" + (", packed" if pattern else "")
-    measured = [f"Observed on {observed}: the manual leaves this layout open."] if observed else []
+    measured = [seen(observed)] if observed else []
     return sheet(title, measured + _fragment_notes(layout, per_register, merged, endless, pattern), panels)
+
+
+def seen(target: str) -> str:
+    """What is said of a layout that was measured on a target."""
+    return f"Observed on {target}: the manual leaves this layout open."
 
 
 def _warp_rows(layout: Layout) -> int:
@@ -87,13 +94,13 @@ def _names(layout: Layout) -> str:
     return " and ".join(name.upper() if len(name) == 1 else name for name in layout.operands)
 
 
-def _letter(layout: Layout) -> str:
+def element_letter(operand: str) -> str:
     """What stands before the number of an element: the operand's name; i, as in the formulas, where that would read like a register."""
-    return "i" if layout.operands[0] == "r" else layout.operands[0]
+    return "i" if operand == _REGISTER else operand
 
 
 def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bool, pattern: Granularity | None) -> list[str]:
-    name = _letter(layout)
+    name = element_letter(layout.operands[0])
     elements = 1 << layout.map.inputs["i"]
     register = f"r{1 if elements > per_register else 0}"
     last = elements - 1 if elements <= per_register else 2 * per_register - 1

@@ -1,0 +1,87 @@
+"""Options with names that only the instruction knows: the axes of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import click
+from click.shell_completion import CompletionItem
+
+from ptxmma.cli.options import held
+
+#: What the user gave under each unknown name, as text; None where no value follows.
+Given = dict[str, str | None]
+
+
+class NamedNumbers(click.Command):
+    """A command that also takes ``--NAME N`` for any name; they come as its parameter ``numbers``, which :func:`numbers_of` reads."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the unknown options out, with what follows each."""
+        known = {spelling for parameter in self.get_params(ctx) for spelling in (*parameter.opts, *parameter.secondary_opts)}
+        numbers: Given = {}
+        rest: list[str] = []
+        while args:
+            word = args.pop(0)
+            name, equals, value = word.partition("=")
+            if word == "--":
+                rest += [word, *args]
+                break
+            if not name.startswith("--") or name in known:
+                rest.append(word)
+            elif equals:
+                numbers[name[2:]] = value
+            else:
+                numbers[name[2:]] = args.pop(0) if args and not args[0].startswith("--") else None
+        parsed = super().parse_args(ctx, rest)
+        ctx.params["numbers"] = numbers
+        return parsed
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The options of the command and every axis of the database."""
+        items = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            layouts = held(ctx.params.get("database")).database.layouts
+            names = sorted({f"--{axis.replace('_', '-')}" for layout in layouts for axis in layout.axes})
+            items += [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return items
+
+
+def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str) -> dict[str, int]:
+    """The numbers by name, checked against the legal values of each; ``subject`` is what has these names.
+
+    Raises:
+        UsageError: an unknown name, something that is not a number, or an illegal value.
+    """
+    numbers = {}
+    for name, text in given.items():
+        values = legal.get(name.replace("-", "_"))
+        if values is None:
+            raise click.UsageError(f"{subject} has no --{name}{_close(name)}; its axes: {_listed(legal)}")
+        try:
+            number = int(text or "")
+        except ValueError:
+            raise click.UsageError(f"--{name} takes a number, {_span(values)}{'' if text is None else f', not {text!r}'}") from None
+        if number not in values:
+            raise click.UsageError(f"--{name} {number} is outside {_span(values)}")
+        numbers[name.replace("-", "_")] = number
+    return numbers
+
+
+def _close(name: str) -> str:
+    """An option of the command that the user may have meant."""
+    import difflib  # only when there is something to explain
+
+    options = [spelling for parameter in click.get_current_context().command.params for spelling in parameter.opts]
+    close = difflib.get_close_matches(f"--{name}", options, 1, 0.8)
+    return f" (is {close[0]} meant?)" if close else ""
+
+
+def _listed(legal: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')} {_span(values)}" for name, values in legal.items())
+
+
+def _span(values: Sequence[int]) -> str:
+    if list(values) == list(range(values[0], values[-1] + 1)):
+        return f"{values[0]}..{values[-1]}"
+    return " or ".join(map(str, values))

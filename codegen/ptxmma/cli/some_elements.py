@@ -1,0 +1,144 @@
+"""``ptxmma layout`` about some elements: where those at a place are, or what a thread or a register holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ptxmma.cli.matrices import within
+from ptxmma.cli.place_names import Answer, place_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptxmma.matrices.arrangements import Arrangement
+
+
+class Asked(NamedTuple):
+    """Which elements the user asks for; what is None or absent may be anything."""
+
+    lane: int | None
+    register: int | None
+    element: int | None
+    bit: int | None
+    axes: Sequence[dict[str, int]]  # for each operand: numbers by axis; of metadata also the column in the packed A
+
+    @property
+    def by_thread(self) -> bool:
+        """Whether threads or registers are asked about."""
+        return not (self.lane is self.register is self.element is self.bit is None)
+
+    def anywhere(self, tables: Sequence[Arrangement]) -> bool:
+        """Whether some elements are asked for, not whole tables."""
+        return self.by_thread or any(axes.keys() - table.fixed.keys() for table, axes in zip(tables, self.axes, strict=True))
+
+
+def show_elements(tables: Sequence[Arrangement], asked: Asked, bits: bool, form: str) -> None:
+    """Print the elements that are asked for: a line for each, in JSON one object where the question names one element."""
+    from ptxmma.cli.render import Table, draw, emit
+
+    answers: list[Answer] = []
+    for table, axes in zip(tables, asked.axes, strict=True):
+        records = _of_operand(table, asked, axes, bits)
+        seen: Answer = {"observed": table.operand.observed} if table.operand.observed else {}
+        several: Answer = {"operand": table.name} if len(tables) > 1 else {}
+        answers += [several | record | seen for record in records]
+    if form != "json":
+        columns = list(dict.fromkeys(name for answer in answers for name in answer))
+        rows = [[answer.get(name) for name in columns] for answer in answers]
+        draw(Table([name.replace("_", "-") for name in columns], rows), form)
+    elif len(tables) == 1 and _is_one(tables[0], asked):
+        emit(answers[0])
+    else:
+        operand: Answer = {"operand": tables[0].name} if len(tables) == 1 else {}
+        emit({"instruction": tables[0].instruction.canonical, **operand, "elements": answers})
+
+
+def _is_one(table: Arrangement, asked: Asked) -> bool:
+    """Whether the question names one element: by its thread and its number, or by its row and its column."""
+    (axes,) = asked.axes
+    by_column = table.layout.kind == "metadata" and "col" in axes
+    plane = {"row", "col"} if by_column else {axis for axis in table.axes if axis}
+    return (asked.lane is not None and not asked.element is asked.bit is None) or plane <= axes.keys()
+
+
+def _of_operand(table: Arrangement, asked: Asked, axes: dict[str, int], bits: bool) -> list[Answer]:
+    """The elements of one operand."""
+    operand = table.operand
+    for name, value, limit in (
+        ("lane", asked.lane, table.threads),
+        ("register", asked.register, max(operand.registers, 1)),
+        ("element", asked.element, table.elements),
+    ):
+        if value is not None:
+            within(name, value, limit)
+    if table.layout.kind == "metadata" and "col" in axes:
+        return _indices(table, axes, asked, bits)
+    if asked.bit is not None:
+        return [_described(table, asked)]
+    fixed = {} if asked.by_thread else table.fixed  # of a place the first of several tables, of a thread all that it holds
+    wanted = fixed | axes
+    answers = []
+    for place, at in table.everything():
+        if (
+            asked.lane in (None, place.lane)
+            and asked.register in (None, place.register)
+            and asked.element in (None, place.element)
+            and all(at[axis] == number for axis, number in wanted.items())
+        ):
+            where = place_answer(place, table, bits)
+            answers.append({**where, **at, **_origin(table, at)} if asked.by_thread else {**at, **where, **_origin(table, at)})
+    return answers if asked.by_thread else sorted(answers, key=lambda answer: [answer[axis] for axis in table.axis_numbers])
+
+
+def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
+    """Of a sparse A: the columns of the full matrix that an element may come from."""
+    if table.operand.sparsity is None:
+        return {}
+    return {"from columns": " or ".join(map(str, table.instruction.metadata.columns(at[table.axes[1]])))}
+
+
+def _indices(table: Arrangement, axes: dict[str, int], asked: Asked, bits: bool) -> list[Answer]:
+    """Where the indices of elements of the packed A are: of one row, or of all."""
+    if asked.by_thread or "chunk" in axes:
+        raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk, --lane, --register, --element and --bit")
+    selector = axes.get("selector", table.fixed["selector"])
+    rows = [axes["row"]] if "row" in axes else range(table.rows)
+    return [_index(table, row, axes["col"], selector, bits) for row in rows]
+
+
+def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) -> Answer:
+    """Where the index of an element of the packed A is."""
+    metadata = table.instruction.metadata
+    lane, low, width = metadata.index(row, col, selector)
+    chunk = col // metadata.granularity.kept
+    index = _range(low, width)
+    where: Answer = {"place": f"lane {lane}, {table.operand.name}[{index}]"} if bits else {"lane": lane, "bits": index}
+    field = _range(*metadata.locate(row, chunk, selector)[1:])
+    columns = " or ".join(map(str, metadata.columns(col)))
+    return {"row": row, "col": col, "selector": selector, **where, "chunk": chunk, "field": field, "from columns": columns}
+
+
+def _described(table: Arrangement, asked: Asked) -> Answer:
+    """What a bit of a thread's metadata describes."""
+    if table.layout.kind != "metadata" or asked.lane is None or asked.element is not None:
+        raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")
+    assert asked.bit is not None
+    metadata = table.instruction.metadata
+    within("bit", asked.bit, table.elements * metadata.width)
+    pattern = metadata.granularity
+    field, inside = divmod(asked.bit, metadata.width)
+    at = table.at(asked.lane, field)
+    index = inside // pattern.index_bits
+    described = pattern.kept // pattern.indices  # elements to an index
+    first = at["chunk"] * pattern.kept + index * described
+    cols = str(first) if described == 1 else f"{first} to {first + described - 1}"
+    low = field * metadata.width
+    bits, whole = _range(low + index * pattern.index_bits, pattern.index_bits), _range(low, metadata.width)
+    chosen, row, chunk = (at[name] for name in ("selector", "row", "chunk"))
+    return {"lane": asked.lane, "bits": bits, "field": whole, "selector": chosen, "row": row, "chunk": chunk, "cols": cols}
+
+
+def _range(low: int, width: int) -> str:
+    return f"{low + width - 1}:{low}" if width > 1 else str(low)

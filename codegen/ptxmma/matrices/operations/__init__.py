@@ -1,0 +1,27 @@
+"""What instructions do: a module for each operation, which the emulator, ``trace``, ``show`` and the reference ask."""
+
+from __future__ import annotations
+
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices.operations.load_operation import Load
+from ptxmma.matrices.operations.multiply_operation import Multiply
+from ptxmma.matrices.operations.operation import Operation
+from ptxmma.matrices.operations.store_operation import Store
+from ptxmma.matrices.operations.synchronise_operation import Synchronise
+from ptxmma.matrices.operations.transpose_operation import Transpose
+
+__all__ = ["OPERATIONS", "Operation", "operation"]
+
+#: The operations by the name that the spec has for each.
+OPERATIONS: dict[str, Operation] = {
+    "multiply": Multiply(),
+    "load": Load(),
+    "store": Store(),
+    "transpose": Transpose(),
+    "synchronise": Synchronise(),
+}
+
+
+def operation(instruction: Instruction) -> Operation:
+    """What an instruction does."""
+    return OPERATIONS[instruction.operation]

@@ -1,0 +1,46 @@
+"""Matrices from memory into registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.operations.memory_places import checked_stride, memory_place, memory_text
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, inputs, operand_of, register_place
+
+
+class Load(Operation):
+    """Loads matrices."""
+
+    options = ("stride",)
+
+    def statement(self, instruction: Instruction) -> str:
+        """Each element comes from memory."""
+        target = self.traced(instruction)
+        return f"{element_text(target.name, target.axes)} = {memory_text(instruction)}"
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The address, the stride."""
+        return inputs(instruction)
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices import transfers
+
+        return transfers.load
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """The fragment."""
+        return operand_of(instruction, "fragment")
+
+    def trace(self, instruction: Instruction, *coordinates: int, stride: int | None = None, **axes: int) -> Moves:
+        """The bytes that an element comes from, and the registers that hold it afterwards."""
+        target = self.traced(instruction)
+        held = target.places(*coordinates, **axes)
+        at = dict(zip(target.axes, target.coords(*held[0]), strict=True))
+        source = memory_place(instruction, at, checked_stride(instruction, stride))
+        address = operand_of(instruction, "address").name
+        places = [register_place(instruction, target, lane, element) for lane, element in held]
+        return Moves(target.name, at, tuple(Move(source, address, place, target.name) for place in places))

@@ -1,0 +1,168 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
+from ptxmma.matrices.operations.operation import Operation, element_text
+from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
+
+
+class Source(NamedTuple):
+    """An element of A or B that a term may multiply."""
+
+    row: int
+    col: int
+    place: Place | None  # None: in shared memory, where a descriptor says
+    scale: Place | None  # its scale factor, where there is one
+    fields: tuple[str, ...] = ()  # sparse: the values of the metadata's field that pick it; empty where nothing is picked
+
+
+class Term(NamedTuple):
+    """One product of the sum: an element of A times an element of B."""
+
+    a: Source
+    pick: Place | None  # sparse: the bits of the index that picks the row of B
+    b: tuple[Source, ...]  # dense: one; sparse: every row of B that the index may pick
+
+
+class Trace(NamedTuple):
+    """What feeds ``D[row][col]``; D is the sum of the terms and of C."""
+
+    row: int
+    col: int
+    d: Place
+    c: Place | None  # None: the instruction adds to what D holds, and has no C of its own
+    terms: tuple[Term, ...]
+    apart: dict[str, int]  # which of several products at once: {"computation": 2}; empty where there is one
+
+
+class Multiply(Operation):
+    """Multiplies matrices and adds another."""
+
+    options = ("form", "selector", "scale_ids")
+
+    def statement(self, instruction: Instruction) -> str:
+        """A sum over K; of a sparse A over what is stored."""
+        operands = product_operands(instruction)
+        meaning = {statement.multiply for statement in instruction.semantics()}
+        times = "^" if "exclusive or" in meaning else "&" if "and" in meaning else "*"
+        index = "j" if instruction.sparse else "k"
+        a, b = f"{operands.a.name}[row][{index}]", f"{operands.b.name}[k][col]"
+        product = f"{a} {times} {b}" if times == "*" else f"popc({a} {times} {b})"
+        product += "".join(f" * {name}" for name in _scale_names(instruction))
+        addend, result = (element_text(operand.name, operands.d.axes) for operand in (operands.c, operands.d))
+        picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
+        return f"{result} = {addend} + sum over {index} of {product}{picked}"
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The operands by what they do: ``{"e": "metadata", "f": "selector", …}``."""
+        operands = product_operands(instruction)
+        every = [operand for form in instruction.forms for operand in form.operands if operand.access != "write"]
+        return {operand.name.replace("-", "_"): argument(operands, operand) for operand in every}
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices import multiplication
+
+        return multiplication.multiply
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """D."""
+        return product_operands(instruction).d
+
+    def trace(
+        self,
+        instruction: Instruction,
+        *coordinates: int,
+        form: str | None = None,
+        selector: int | None = None,
+        scale_ids: dict[str, int] | None = None,
+        **axes: int,
+    ) -> Trace:
+        """Every register, and every bit of metadata, that feeds one element of D."""
+        if selector is not None and not instruction.sparse:
+            raise Missing(f"{instruction.canonical} is not sparse: it has no selector")
+        present = {operand.name for operand in operand_form(instruction, form).operands if operand.kind == "fragment"}
+        operands = product_operands(instruction)
+        lane, element = operands.d.locate(*coordinates, **axes)
+        apart = {axis: number for axis, number in axes.items() if axis not in operands.d.axes}
+        tables = {name: _table(instruction, name, apart) for name in (operands.a.name, operands.b.name) if name in present}
+        scales = _scales(instruction, form, scale_ids or {})
+        row, col = operands.d.coords(lane, element)
+        depth = instruction.extents["k"]
+
+        def scale(matrix: Multiplicand, k: int) -> Place | None:
+            table = scales.get(matrix.name)
+            if table is None:
+                return None
+            if matrix is operands.a:
+                return table.locate(row, k * table.cols // depth)
+            return table.locate(k * table.rows // depth, col)
+
+        def place(matrix: Multiplicand, line: int, along: int) -> Place | None:
+            table = tables.get(matrix.name)
+            return table.locate(line, along) if table else None
+
+        def a(column: int, k: int) -> Source:
+            return Source(row, column, place(operands.a, row, column), scale(operands.a, k))
+
+        def b(k: int, fields: tuple[str, ...] = ()) -> Source:
+            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields)
+
+        d = _table(instruction, operands.d.name, apart).locate(row, col)
+        c = _table(instruction, operands.c.name, apart).locate(row, col) if operands.c is not operands.d else None
+        if not instruction.sparse:
+            return Trace(row, col, d, c, tuple(Term(a(k, k), None, (b(k),)) for k in range(depth)), apart)
+        metadata, chosen = instruction.metadata, arrangement(instruction, "metadata", selector=selector or 0).fixed["selector"]
+        terms = []
+        for packed in range(operands.a.depth):
+            columns = metadata.columns(packed)
+            holder, low, width = metadata.index(row, packed, chosen)
+            pick = Place(holder, low // metadata.width, 0, low, width)
+            terms.append(Term(a(packed, min(columns)), pick, tuple(b(k, fields) for k, fields in columns.items())))
+        return Trace(row, col, d, c, tuple(terms), apart)
+
+
+def operand_form(instruction: Instruction, name: str | None = None) -> OperandForm:
+    """The operand list of that name, or the first one.
+
+    Raises:
+        Missing: the instruction has no such list.
+    """
+    for form in instruction.forms:
+        if name in (None, form.name):
+            return form
+    known = [form.name for form in instruction.forms if form.name]
+    has = f"it has {' and '.join(known)}" if known else "its operands come in one way only"
+    raise Missing(f"{instruction.canonical} has no form {name!r}: {has}")
+
+
+def _table(instruction: Instruction, name: str, apart: dict[str, int]) -> Arrangement:
+    """The table of a matrix, for one of several products where it has them."""
+    table = arrangement(instruction, name)
+    return table._replace(fixed=table.fixed | {axis: number for axis, number in apart.items() if axis in table.fixed})
+
+
+def _scale_names(instruction: Instruction) -> list[str]:
+    """The operands with scale factors."""
+    return list(dict.fromkeys(operand.name for form in instruction.forms for operand in form.operands if operand.kind == "scale-data"))
+
+
+def _scales(instruction: Instruction, form: str | None, ids: dict[str, int]) -> dict[str, Arrangement]:
+    """The tables of the scale factors by the name of the matrix, with the ids that are given."""
+    present = operand_form(instruction, form).operands
+    known = {operand.name: operand for operand in present if operand.kind in ("byte-id", "thread-id")}
+    for name in ids:
+        if name not in known:
+            raise Missing(f"{instruction.canonical} has no {name}{': it has ' + ', '.join(known) if known else ''}")
+    tables = {}
+    for operand in present:
+        if operand.kind == "scale-data":
+            chosen = {known[name].kind.replace("-", "_"): value for name, value in ids.items() if known[name].of == operand.of}
+            tables[operand.of] = arrangement(instruction, operand.name, **chosen)
+    return tables

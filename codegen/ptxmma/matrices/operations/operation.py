@@ -1,0 +1,111 @@
+"""What every operation answers: the base of the operations, and what their traces have in common.
+
+An operation finds its operands by their kind and access.  It never asks what an operand is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.arrangements import Place, arrangement
+
+
+class MemoryPlace(NamedTuple):
+    """Where an element lies in memory, counted from an address."""
+
+    lane: int | None  # the thread whose address it is; None: all threads pass the same one
+    byte: int  # from the address on
+    low: int  # lowest bit in that byte
+    width: int  # bits
+
+    @property
+    def bits(self) -> str:
+        """The bits, counted from the lowest of that byte: ``"15:0"``."""
+        return f"{self.low + self.width - 1}:{self.low}" if self.width > 1 else str(self.low)
+
+
+class Move(NamedTuple):
+    """One element that an instruction moves."""
+
+    source: Place | MemoryPlace
+    source_operand: str  # that holds it, or whose value is the address
+    target: Place | MemoryPlace
+    target_operand: str
+
+
+class Moves(NamedTuple):
+    """How an element gets where it goes: several moves where a fragment holds it in copies."""
+
+    operand: str  # whose element it is
+    at: dict[str, int]  # its place, by the axes of that operand
+    moves: tuple[Move, ...]
+
+
+class Operation:
+    """What an instruction does with its operands.
+
+    Attributes:
+        options: what :meth:`trace` takes beside the place of an element.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def statement(self, instruction: Instruction) -> str:
+        """What it does, as a formula over its operands: ``"d[row][col] = a[col][row]"``."""
+        raise NotImplementedError
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The parameters of :meth:`emulator` by the manual's names of the operands, with ``_`` for ``-``: ``{"p": "address"}``."""
+        raise NotImplementedError
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
+        """The function that executes it: see :func:`ptxmma.emulate`.
+
+        Raises:
+            Missing: it moves and multiplies nothing.
+        """
+        raise NotImplementedError
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """The operand whose elements :meth:`trace` explains.
+
+        Raises:
+            Missing: it moves and multiplies nothing.
+        """
+        raise NotImplementedError
+
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:
+        """Where an element of :meth:`traced` comes from, and where it goes; see :func:`ptxmma.matrices.tracing.trace`."""
+        raise NotImplementedError
+
+
+def operand_of(instruction: Instruction, kind: str, access: str = "") -> Operand:
+    """The operand of a kind, whatever it is called.
+
+    Raises:
+        Missing: the instruction has none.
+    """
+    for form in reversed(instruction.forms):  # the last one has all operands
+        for operand in form.operands:
+            if operand.kind == kind and access in ("", operand.access):
+                return operand
+    raise Missing(f"{instruction.canonical} has no operand that is {kind}")
+
+
+def register_place(instruction: Instruction, operand: Operand, lane: int, element: int) -> Place:
+    """Register and bits of an element of a thread."""
+    return arrangement(instruction, operand.name).place(lane, element)
+
+
+def inputs(instruction: Instruction) -> dict[str, str]:
+    """The kinds of the operands that an instruction reads, by their names with ``_`` for ``-``."""
+    operands = (operand for form in instruction.forms for operand in form.operands)
+    return {operand.name.replace("-", "_"): operand.kind for operand in operands if operand.access != "write"}
+
+
+def element_text(name: str, axes: Sequence[str]) -> str:
+    """An element by the names of its axes: ``"r[matrix][row][col]"``."""
+    return name + "".join(f"[{axis}]" for axis in axes)

@@ -1,0 +1,45 @@
+"""Matrices from registers into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.operations.memory_places import checked_stride, memory_place, memory_text
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, inputs, operand_of, register_place
+
+
+class Store(Operation):
+    """Stores matrices."""
+
+    options = ("stride",)
+
+    def statement(self, instruction: Instruction) -> str:
+        """Each element goes to memory."""
+        source = self.traced(instruction)
+        return f"{memory_text(instruction)} = {element_text(source.name, source.axes)}"
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The address, the registers, the stride."""
+        return inputs(instruction)
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices import transfers
+
+        return transfers.store
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """The fragment."""
+        return operand_of(instruction, "fragment")
+
+    def trace(self, instruction: Instruction, *coordinates: int, stride: int | None = None, **axes: int) -> Moves:
+        """The registers that hold an element, and the bytes where it goes."""
+        source = self.traced(instruction)
+        lane, element = source.locate(*coordinates, **axes)
+        at = dict(zip(source.axes, source.coords(lane, element), strict=True))
+        target = memory_place(instruction, at, checked_stride(instruction, stride))
+        place = register_place(instruction, source, lane, element)
+        return Moves(source.name, at, (Move(place, source.name, target, operand_of(instruction, "address").name),))

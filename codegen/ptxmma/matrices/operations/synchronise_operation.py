@@ -1,0 +1,35 @@
+"""Instructions that order others."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.matrices.operations.operation import Operation
+
+
+class Synchronise(Operation):
+    """Orders other instructions, or waits for them."""
+
+    def statement(self, instruction: Instruction) -> str:  # noqa: ARG002  # all of them are alike
+        """No operand changes."""
+        return "orders other instructions; no matrix changes"
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """Of an instruction that cannot be emulated."""
+        self._refuse(instruction)
+
+    def emulator(self, instruction: Instruction) -> NoReturn:
+        """There is nothing to emulate."""
+        self._refuse(instruction)
+
+    def traced(self, instruction: Instruction) -> NoReturn:
+        """No operand has elements."""
+        self._refuse(instruction)
+
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> NoReturn:  # noqa: ARG002  # none is read
+        """There is nothing to trace."""
+        self._refuse(instruction)
+
+    def _refuse(self, instruction: Instruction) -> NoReturn:
+        raise Missing(f"{instruction.canonical} neither moves nor multiplies matrices: it orders other instructions")
