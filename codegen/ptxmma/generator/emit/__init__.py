@@ -37,6 +37,7 @@ EMITTERS: dict[str, Emitter] = {
     "block_scaling": Emitter(("generated/include/ptxmma",)),
     "shared_layout": Emitter(("generated/include/ptxmma",)),
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
+    "javascript": Emitter(("generated/javascript",)),
     "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),
     "docs": Emitter(("docs/reference",)),
     "readme": Emitter(),

@@ -1,4 +1,4 @@
-"""Formulas as source text: C and Python for programs, LaTeX for people; for bit maps see :mod:`ptxmma.catalog.expressions`."""
+"""Formulas as source text: C, Python and JavaScript for programs, LaTeX for people; for bit maps see :mod:`ptxmma.catalog.expressions`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ _COMPARISONS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Eq: ("==", "="),
     ast.NotEq: ("!=", r"\ne"),
 }
+#: Comparisons that JavaScript writes in another way.
+_STRICT: dict[type[ast.AST], str] = {ast.Eq: "===", ast.NotEq: "!=="}
 
 
 def to_c(text: str, names: Mapping[str, str] | None = None) -> str:
@@ -109,6 +111,46 @@ def _plainly(side: ast.expr, parent: ast.operator, *, first: bool) -> bool:
 def _python_part(tree: ast.expr, names: Mapping[str, str]) -> str:
     text = _python(tree, names)
     return text if isinstance(tree, (ast.Name, ast.Constant)) else f"({text})"
+
+
+def to_javascript(text: str, names: Mapping[str, str] | None = None) -> str:
+    """A formula in JavaScript, over integers; ``mod(a, b)`` must be there, since ``%`` takes the sign of ``a``."""
+    return _javascript(formula.parse(text), names or {})
+
+
+def _javascript(tree: ast.expr, names: Mapping[str, str]) -> str:
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.FloorDiv, ast.Mod)):
+        left, right = (_javascript(side, names) for side in (tree.left, tree.right))
+        if isinstance(tree.op, ast.Mod):
+            return f"mod({left}, {right})"
+        return f"Math.floor({_javascript_part(tree.left, names)} / {_javascript_part(tree.right, names)})"
+    if isinstance(tree, ast.BinOp):
+        return f"{_javascript_part(tree.left, names)} {_C_OPERATORS[type(tree.op)]} {_javascript_part(tree.right, names)}"
+    if isinstance(tree, ast.UnaryOp):
+        sign = "-" if isinstance(tree.op, ast.USub) else "!"
+        text = f"{sign}{_javascript_part(tree.operand, names)}"
+        return text if sign == "-" else f"Number({text})"
+    if isinstance(tree, (ast.Constant, ast.Name)):
+        return _c(tree, names)
+    if isinstance(tree, ast.BoolOp):
+        join = " && " if isinstance(tree.op, ast.And) else " || "
+        return f"Number({join.join(f'{_javascript_part(part, names)} !== 0' for part in tree.values)})"
+    assert isinstance(tree, ast.Compare)
+    terms = [_javascript_part(part, names) for part in (tree.left, *tree.comparators)]
+    tests = [
+        f"{a} {_STRICT.get(type(test), _COMPARISONS[type(test)][0])} {b}" for test, a, b in zip(tree.ops, terms, terms[1:], strict=False)
+    ]
+    return f"Number({' && '.join(tests)})"
+
+
+def _javascript_part(tree: ast.expr, names: Mapping[str, str]) -> str:
+    text = _javascript(tree, names)
+    return text if isinstance(tree, (ast.Constant, ast.Name)) or _called(tree) else f"({text})"
+
+
+def _called(tree: ast.expr) -> bool:
+    """Whether a formula becomes a call in JavaScript, which needs no parentheses around it."""
+    return isinstance(tree, (ast.Compare, ast.BoolOp)) or (isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.FloorDiv, ast.Mod)))
 
 
 def to_latex(text: str) -> str:

@@ -48,3 +48,10 @@ def _compiled() -> jinja2.BytecodeCache | None:
 def render(template: str, **values: Any) -> str:
     """The text of a template."""
     return environment().get_template(template).render(**values)
+
+
+def source(name: str) -> str:
+    """The text of a hand-written file beside the templates, as it stands."""
+    loader = environment().loader
+    assert loader is not None
+    return loader.get_source(environment(), name)[0]

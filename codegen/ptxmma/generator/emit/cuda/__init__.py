@@ -131,6 +131,14 @@ def _types(entry: InstructionSet) -> list[str]:
     return [name for name in placeholders(entry.syntax) if name in typed]
 
 
+def header(instruction: Instruction, family_size: int) -> str:
+    """The header with the functions of an instruction, below ``ptxmma/``; ``family_size`` is the number of variants of its family."""
+    if instruction.operation == "synchronise":
+        return _ORDERING
+    stem = c_text.identifier(instruction.family)
+    return f"{stem}.cuh" if family_size <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
+
+
 # --- files ------------------------------------------------------------------------------------------------------------------
 
 
@@ -183,11 +191,11 @@ class _Headers:
             return
         parts: dict[str, list[Instruction]] = {}
         for instruction in members:
-            parts.setdefault(_pair(instruction), []).append(instruction)
+            parts.setdefault(header(instruction, len(members)), []).append(instruction)
         common = f"{stem}/layouts.cuh"
         yield self._header(common, [], shared, layouts=layouts)
-        for pair, part in parts.items():
-            yield self._header(f"{stem}/{pair}.cuh", part, [common])
+        for path, part in parts.items():
+            yield self._header(path, part, [common])
 
     def _header(
         self,

@@ -1,0 +1,47 @@
+"""JavaScript: a package of ES modules with the layouts and the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.generator.emit import Output
+from ptxmma.generator.emit.javascript import compact_database, generated_modules
+from ptxmma.generator.emit.templating import banner, render, source
+
+_FOLDER = "generated/javascript"
+_TEMPLATES = "javascript"
+#: The modules that are written by hand; what the explorer alone uses stands in a folder of its own.
+_LIBRARY = (
+    "index.js", "bit_maps.js", "layout_records.js", "instructions.js", "spellings.js", "arrangements.js", "interop.js", "source_texts.js",
+    "images.js", "sparsity.js",
+)  # fmt: skip
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """The package, and ``explorer.html``."""
+    head = banner("//", catalog, ["spec/"])
+    made = _generated(catalog)
+    modules = {name: text for name, text in made.items() if name.endswith(".js")} | {name: _template(name) for name in _LIBRARY}
+    for name, text in {**made, **modules, "index.d.ts": _template("index.d.ts")}.items():
+        yield Output(f"{_FOLDER}/{name}", head + text)
+    version = catalog.database.spec.version
+    about = banner("", catalog, ["spec/"]).split("\n")[0].strip()
+    yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version))
+    yield Output(f"{_FOLDER}/README.md", render(f"{_TEMPLATES}/README.md.jinja", about=about))
+
+
+def _generated(catalog: Catalog) -> dict[str, str]:
+    """The modules that hold what the spec says, and their declarations."""
+    files = {"database.js": _database(compact_database.text(catalog))}
+    files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
+    files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(catalog.database.spec.shared_memory)
+    return files
+
+
+def _database(text: str) -> str:
+    return f"export const database = {text};\n"
+
+
+def _template(name: str) -> str:
+    return source(f"{_TEMPLATES}/{name}")

@@ -1,0 +1,280 @@
+"""The database as JavaScript reads it: what many instructions share is written once, and they name it by its number.
+
+Forms, shapes and names are those of ``ptxmma.json``; ``instructions.js`` expands them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import ROLES, Operand
+from ptxmma.catalog.variants import each_number
+from ptxmma.generator.emit import json_text
+from ptxmma.generator.emit.cuda import header
+from ptxmma.generator.emit.cuda.functions import identifier
+from ptxmma.matrices.pictures import colour
+from ptxmma.model import Form, InstructionSet, Layout, Spec, formula
+
+_LONGEST_LINE = 200
+#: Colours of threads: so many differ.
+_COLOURS = 32
+#: What is written of an operand, in this order.
+_CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
+#: More legal values than these are written as a range.
+_FEW = 16
+
+
+class _Interned:
+    """Values that are written once, each with its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self.values: list[Any] = []
+
+    def number(self, value: Any) -> int:
+        """The number of a value that equals this one."""
+        key = msgspec.json.encode(value)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.values)
+            self.values.append(value)
+        return self._numbers[key]
+
+
+def text(catalog: Catalog) -> str:
+    """The database as a JavaScript literal."""
+    return json_text.lines(_data(catalog), _LONGEST_LINE)
+
+
+def short_text(catalog: Catalog) -> str:
+    """The same on one line."""
+    return msgspec.json.encode(_data(catalog)).decode()
+
+
+def _data(catalog: Catalog) -> dict[str, Any]:
+    spec = catalog.database.spec
+    rows = _Rows(catalog)
+    instructions = [rows.of(entry) for entry in spec.instructions]
+    memory, maps = spec.shared_memory, _Interned()
+    data = {
+        "version": spec.version,
+        "document": spec.document,
+        "scopes": spec.scopes,
+        "colours": [colour(number) for number in range(_COLOURS)],
+        "targets": [_without_empty(name=target.name, ptx=target.ptx) for target in spec.targets],
+        "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
+        "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
+        "formulas": _formulas(catalog),
+        "layouts": {layout.name: _layout(layout, maps) for layout in catalog.database.layouts},
+        "maps": maps.values,
+        "contents": _CONTENTS,
+        **{name: interned.values for name, interned in rows.shared.items()},
+        "instructions": instructions,
+    }
+    if memory is not None:
+        kept = {"alignment", "banks", "tensor_map", "swizzle_formula", "swizzles", "layouts", "majorness", "descriptor"}
+        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept}
+    return data
+
+
+def _without_empty(**values: Any) -> dict[str, Any]:
+    """Without what is absent: zeros, empty texts, None and False."""
+    return {key: value for key, value in values.items() if value not in (None, "", 0, False, (), [], {})}
+
+
+def _formulas(catalog: Catalog) -> list[dict[str, Any]]:
+    """The formulas of the spec as people read them, each with what is the same for all its layouts."""
+    kinds = {layout.entry: layout.kind for layout in catalog.database.layouts}
+    entries = []
+    for index, entry in enumerate(catalog.database.spec.register_layouts):
+        at = {axis: [_without_empty(when=case.when) | {"is": case.value} for case in cases] for axis, cases in entry.at.items()}
+        about = _without_empty(kind=kinds.get(index), let=entry.let, at=at, apart=entry.apart, text=entry.text, observed=entry.observed)
+        entries.append({"operands": entry.operands} | about | {"source": entry.source})
+    return entries
+
+
+def _layout(layout: Layout, maps: _Interned) -> dict[str, Any]:
+    """A layout; of its map, which bit of which output each bit of an input becomes: ``"col:0 row:3"``."""
+    bits = {name: " ".join(f"{output}:{bit}" for output, bit in places) for name, places in layout.map.bits.items()}
+    bits["->"] = " ".join(layout.map.outputs)
+    about = _without_empty(bits=layout.bits, growing=layout.growing, steps=layout.steps)
+    return {"axes": layout.axes, "threads": layout.threads} | about | {"formula": layout.entry, "map": maps.number(bits)}
+
+
+class _Rows:
+    """The instructions of a catalog, and what they share."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        names = ("roles", "operands", "lists", "forms", "accepted", "headers", "peers", "patterns")
+        self._layouts = [*catalog.database.layout]
+        self.shared = {name: _Interned() for name in names}
+        self._families: dict[str, int] = {}
+        for instruction in catalog.all():
+            self._families[instruction.family] = self._families.get(instruction.family, 0) + 1
+
+    def of(self, entry: InstructionSet) -> dict[str, Any]:
+        """An instruction with a row for each combination of qualifiers, in the order of its forms; extents that range share a row."""
+        known: dict[str, Any] = msgspec.to_builtins(entry)
+        kept = ("name", "family", "title", "stem", "scope", "operation", "memory", "opcode", "syntax", "ordered", "repeatable", "extents")
+        data = {key: known[key] for key in kept if known.get(key)}
+        data["qualifiers"] = {
+            name: {key: value for key, value in qualifier.items() if key in ("title", "usual", "default")}
+            for name, qualifier in known.get("qualifiers", {}).items()
+        }
+        data["shape"] = entry.shape
+        data["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
+        data["forms"] = [
+            {key: value for key, value in form.items() if key in ("qualifiers", "ranges", "unspelled", "documented", "source")}
+            for form in known["forms"]
+        ]
+        data["rows"] = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
+        return data
+
+    def _row(self, group: Sequence[Instruction]) -> list[int]:
+        last = group[-1]
+        forms = [
+            [
+                self.shared["lists"].number(_without_empty(name=form.name, syntax=form.syntax)),
+                *(self._operand(group, operand.name) for operand in form.operands),
+            ]
+            for form in last.forms
+        ]
+        accepted: dict[str, list[str]] = {}
+        for target, version in last.accepted_by().items():
+            accepted.setdefault(str(version), []).append(target)
+        return [
+            self.shared["forms"].number(forms),
+            self.shared["accepted"].number(accepted),
+            self.shared["headers"].number(header(last, self._families[last.family])),
+            self.shared["peers"].number(_alike(group)),
+            self.shared["patterns"].number(_pattern(last)) if last.sparse else -1,
+        ]
+
+    def _operand(self, group: Sequence[Instruction], name: str) -> int:
+        """The number of an operand; of a group, that of its largest member, by which the others are in proportion."""
+        largest = group[-1].operand(name)
+        for instruction in group:
+            operand = instruction.operand(name)
+            share = operand.cols, largest.cols if largest.layout is not None and largest.layout.growing else operand.cols
+            if operand.elements * share[1] != largest.elements * share[0] or operand.registers * share[1] != largest.registers * share[0]:
+                raise ValueError(f"{instruction.canonical}: operand {name!r} does not grow in proportion to its columns")
+        role = self.shared["roles"].number(_role(largest))
+        return self.shared["operands"].number([role, *self._contents(largest)])
+
+    def _contents(self, operand: Operand) -> list[Any]:
+        """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
+        register = operand.register_types[0] if operand.register_types else ""
+        layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
+        held = [operand.registers, register, layout, operand.elements, operand.element_type or "", operand.bits, operand.shift]
+        held += [operand.row_bytes, operand.alignment, operand.default]
+        if operand.default is None:
+            while held and held[-1] in (0, -1, "", None):
+                held.pop()
+        return held
+
+
+def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
+    """The instructions of a set that differ in nothing but extents that range, in the order in which a form expands."""
+    place = 0
+    while place < len(members):
+        count = _points(members[place].variant.form)
+        yield members[place : place + count]
+        place += count
+
+
+def _points(form: Form) -> int:
+    return math.prod(len(each_number(form, name)) for name in form.ranges)
+
+
+def _alike(group: Sequence[Instruction]) -> list[str]:
+    """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges.
+
+    Raises:
+        ValueError: another number has other definitions.
+    """
+    ranging = next(iter(group[-1].variant.ranging), "")
+
+    def names(instruction: Instruction) -> list[str]:
+        peers = instruction.evidence.peers
+        if not ranging:
+            return list(peers)
+        number = re.compile(rf"(?<=x){instruction.extents[ranging]}(?=x)")
+        return [number.sub(f"{{{ranging}}}", peer) for peer in peers]
+
+    known = {tuple(names(instruction)) for instruction in group}
+    if len(known) > 1:
+        raise ValueError(f"{group[-1].canonical}: other numbers of {ranging} have other definitions in {known}")
+    return list(known.pop())
+
+
+def _pattern(instruction: Instruction) -> dict[str, Any]:
+    """How the sparse matrix of an instruction is packed."""
+    metadata = instruction.metadata
+    pattern = metadata.granularity
+    choice = instruction.database.spec.choice(pattern)
+    return {
+        **{name: getattr(pattern, name) for name in ("name", "chunk", "kept", "unit", "index_bits", "indices", "text")},
+        "legal": metadata.legal,
+        "places": {field: pattern.kept_units(field) for field in metadata.legal},
+        "fields": choice.fields,
+        "contributors": metadata.contributors,
+    }
+
+
+def _role(operand: Operand) -> dict[str, Any]:
+    """What an operand is for, whatever it holds."""
+    legal: Any = operand.immediates
+    if legal is not None and len(legal) > _FEW:
+        legal = {"first": legal[0], "last": legal[-1]}
+    elif legal is not None:
+        legal = list(legal)
+    return {"name": operand.name, "kind": operand.kind, "title": operand.title} | _without_empty(
+        of=operand.of,
+        access=operand.access if operand.access != "read" else "",
+        constraint=operand.constraint,
+        immediates=legal,
+        meanings=operand.meanings,
+        immediate_only=not operand.takes_register,
+        single=operand.single,
+        sparse=operand.sparsity is not None,
+        unit=operand.unit,
+        cpp=_cpp(operand),
+    )
+
+
+def _cpp(operand: Operand) -> dict[str, str]:
+    """The usual way in which a C++ function takes it, with ``#`` for the numbers of registers."""
+    way = ROLES[operand.kind].parameters(operand, identifier(operand.name), operand.c_type)[0]
+    many = operand.registers > 1 or operand.listed
+    value = way.values[0].replace("[0]", "[#]") if many else way.values[0]
+    parameter = way.parameter.replace(f"[{operand.registers}]", "[#]") if many else way.parameter
+    text = "" if way.text == "{}" else way.text
+    return _without_empty(
+        name=identifier(operand.name), parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue
+    )
+
+
+def _places(spec: Spec, instruction: Instruction) -> dict[str, str]:
+    """Where each matrix stands when a product is drawn: ``"left"`` of the result, ``"top"``, or in the ``"middle"``.
+
+    What has as many rows as the result stands left of it; what is left over stands on top.
+    """
+    if instruction.operation != "multiply":
+        return {}
+    kinds = instruction.variant.instruction.operand_kinds
+    rows: dict[str, set[str]] = {}
+    for operand in (operand for form in instruction.forms for operand in form.operands):
+        if operand.layout is not None and operand.layout.kind == "fragment":
+            size = spec.register_layouts[operand.layout.entry].axes[operand.layout.plane[0]]
+            rows[operand.name] = set(formula.names(formula.parse(size)))
+    results = [name for name, kind in kinds.items() if kind.kind == "accumulator"]
+    matrices = [name for name, kind in kinds.items() if kind.kind == "fragment"]
+    matrices += [kind.of for kind in kinds.values() if kind.kind == "descriptor"]
+    left = {name for name in matrices if rows.get(name) == rows[results[0]]}
+    return dict.fromkeys(results, "middle") | {name: "left" if name in left else "top" for name in matrices}

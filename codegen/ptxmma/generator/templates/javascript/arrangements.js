@@ -1,0 +1,117 @@
+/** How the matrix of an operand is spread over the registers of the threads, as `ptxmma.matrices.arrangements` says it. */
+
+import { inverseMap, runsOf } from "./bit_maps.js";
+
+/** @typedef {import("./index.d.ts").Arrangement} Arrangement */
+/** @typedef {import("./index.d.ts").BitMap} BitMap */
+/** @typedef {import("./index.d.ts").Instruction} Instruction */
+/** @typedef {import("./index.d.ts").Operand} Operand */
+/** @typedef {import("./index.d.ts").Place} Place */
+/** @typedef {(values: Record<string, number>) => Record<string, number>} Evaluated */
+
+/**
+ * The matrices of an instruction that are spread over threads, by the names that users give them: `a`, `metadata`, `scale-a`.
+ * @param {Instruction} instruction
+ * @returns {Map<string, Arrangement>}
+ */
+export function arrangements(instruction) {
+  /** @type {Map<string, Arrangement>} */
+  const made = new Map();
+  for (const form of instruction.forms) {
+    for (const operand of form.operands) {
+      if (!operand.layout) continue;
+      const named = { metadata: "metadata", scale: `scale-${operand.of}` };
+      const name = /** @type {Record<string, string>} */ (named)[operand.layout.kind] ?? operand.name;
+      if (!made.has(name)) made.set(name, arrangementOf(name, operand, operand.layout));
+    }
+  }
+  return made;
+}
+
+/**
+ * @param {string} name
+ * @param {Operand} operand
+ * @param {import("./index.d.ts").Layout} layout
+ * @returns {Arrangement}
+ */
+function arrangementOf(name, operand, layout) {
+  const all = layout.coordinates.length > 1 ? layout.coordinates : ["", ...layout.coordinates];
+  const [first, second] = all.slice(-2);
+  const others = all.slice(0, -2);
+  /** @type {[string, string]} */
+  const axes = first === "col" ? [second, first] : [first, second];
+  const back = inverseMap(layout.toAxes);
+  const counter = Object.keys(back.outputs).find((output) => output !== "lane") ?? "";
+  const elements = operand.elements || (counter ? 2 ** back.outputs[counter] : 1);
+  /** @type {Record<string, number[]>} */
+  const legal = {};
+  for (const axis of [...others, ...layout.apart]) {
+    legal[axis] = Array.from({ length: operand.sizes[axis] }, (_, index) => index * (layout.steps[axis] ?? 1));
+  }
+  const perRegister = elements / Math.max(operand.registers, 1);
+  const width = operand.width || layout.steps.bit || operand.registerBits;
+  const spacing = operand.bits || width;
+  const toPlace = evaluated(back);
+  const toAxes = evaluated(layout.toAxes);
+  /** @type {(lane: number, element: number) => Place} */
+  const place = (lane, element) => {
+    const register = Math.floor(element / perRegister);
+    return { lane, element, register, low: (element % perRegister) * spacing + operand.shift, width };
+  };
+  return {
+    name,
+    operand,
+    layout,
+    axes,
+    rows: operand.sizes[axes[0]] ?? 1,
+    cols: operand.sizes[axes[1]] ?? 1,
+    threads: 2 ** back.outputs.lane,
+    elements,
+    perRegister,
+    counter,
+    legal,
+    locate(row, col, chosen = {}) {
+      /** @type {Record<string, number>} */
+      const at = { [axes[0]]: row, [axes[1]]: col };
+      for (const [axis, values] of Object.entries(legal)) at[axis] = Math.max(values.indexOf(chosen[axis] ?? values[0]), 0);
+      const found = toPlace(at);
+      return place(found.lane, counter ? found[counter] : 0);
+    },
+    at(lane, element) {
+      const found = toAxes({ lane, [counter]: element });
+      /** @type {Record<string, number>} */
+      const coordinates = {};
+      for (const axis of axes) if (axis) coordinates[axis] = found[axis];
+      for (const [axis, values] of Object.entries(legal)) coordinates[axis] = values[found[axis]];
+      return coordinates;
+    },
+  };
+}
+
+/**
+ * A map as a function, with what each run of bits does worked out once.
+ * @param {BitMap} map
+ * @returns {Evaluated}
+ */
+function evaluated(map) {
+  const outputs = Object.keys(map.outputs).map((output) => /** @type {const} */ ([output, runsOf(map, output)]));
+  return (values) => {
+    /** @type {Record<string, number>} */
+    const results = {};
+    for (const [output, runs] of outputs) {
+      let result = 0;
+      for (const { name, source, width, target } of runs) result |= ((values[name] >> source) & (2 ** width - 1)) << target;
+      results[output] = result;
+    }
+    return results;
+  };
+}
+
+/**
+ * The bits of a place as PTX writes them: `31:16`, `0` for one alone.
+ * @param {Place} place
+ * @returns {string}
+ */
+export function bitsOf(place) {
+  return place.width > 1 ? `${place.low + place.width - 1}:${place.low}` : String(place.low);
+}

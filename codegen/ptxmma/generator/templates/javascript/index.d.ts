@@ -1,0 +1,364 @@
+/** The database of PTX matrix instructions. */
+
+/** A permutation of bits: for each bit of an input, which bit of which output it becomes, least significant first. */
+export interface BitMap {
+  inputs: Record<string, number>;
+  outputs: Record<string, number>;
+  bits: Record<string, [string, number][]>;
+}
+
+/** Where the elements of an operand lie: a map between (lane, i) and the axes, in the way of its formula. */
+export interface Layout {
+  name: string;
+  kind: string;
+  operands: string[];
+  axes: Record<string, number>;
+  /** The axes that name a place, in order. */
+  coordinates: string[];
+  /** Axes that tell copies or independent products apart. */
+  apart: string[];
+  /** Axes whose size depends on N. */
+  growing: string[];
+  /** Inputs and outputs whose numbers are multiples of more than 1. */
+  steps: Record<string, number>;
+  /** How many low bits of an input or output are always 0. */
+  zeros: Record<string, number>;
+  threads: number;
+  /** Width of an element's container. */
+  bits: number;
+  map: BitMap;
+  /** Whether the map leads from the axes to (lane, bit). */
+  fromAxes: boolean;
+  /** The map that leads to the axes. */
+  toAxes: BitMap;
+  /** The formula as people read it. */
+  formula: { let: Record<string, string>; at: Record<string, { is: string; when?: string }[]>; text: string };
+  /** The target on which it was measured; empty where the manual states it. */
+  observed: string;
+  source: string;
+}
+
+/** How C++ takes an operand; `#` stands for the number of a register, or for how many there are. */
+export interface CppOperand {
+  name: string;
+  parameter?: string;
+  template?: string;
+  value?: string;
+  text?: string;
+  prologue?: string;
+}
+
+export interface Operand {
+  name: string;
+  kind: string;
+  title: string;
+  /** The operand that it describes. */
+  of: string;
+  access: string;
+  /** Type of its elements; empty without elements. */
+  type: string;
+  /** Bits of an element. */
+  width: number;
+  /** Bits of an element's container. */
+  bits: number;
+  /** Lowest bit of the element in its container. */
+  shift: number;
+  elements: number;
+  registers: number;
+  register: string;
+  registerBits: number;
+  cType: string;
+  constraint: string;
+  immediates: { first: number; last: number; values: number[] } | null;
+  meanings: Record<string, number>;
+  default: number | null;
+  immediateOnly: boolean;
+  single: boolean;
+  sparse: boolean;
+  rowBytes: number;
+  alignment: number;
+  layout: Layout | null;
+  sizes: Record<string, number>;
+  cpp: CppOperand;
+}
+
+export interface OperandForm {
+  name: string;
+  syntax: string;
+  operands: Operand[];
+}
+
+/** A pattern of structured sparsity, with the fields that an instruction admits. */
+export interface SparsityPattern {
+  name: string;
+  chunk: number;
+  kept: number;
+  unit: number;
+  index_bits: number;
+  indices: number;
+  text: string;
+  legal: string[];
+  /** The units of a chunk that a field keeps. */
+  places: Record<string, number[]>;
+  /** The units that are not zero, to the field that describes them. */
+  fields: Record<string, string>;
+  contributors: string;
+}
+
+export interface FormEntry {
+  qualifiers?: Record<string, string[]>;
+  ranges?: Record<string, { first: number; last: number; step: number }[]>;
+  unspelled?: string[];
+  documented?: boolean;
+  source: string;
+}
+
+/** One PTX instruction with all its forms, as the database has it. */
+export interface InstructionSet {
+  name: string;
+  family: string;
+  title: string;
+  stem: string;
+  scope: string;
+  operation: string;
+  memory?: boolean;
+  opcode?: string;
+  syntax: string;
+  ordered?: string[][];
+  repeatable?: string[];
+  extents?: Record<string, { pattern?: string; values?: Record<string, Record<string, number>> }>;
+  qualifiers?: Record<string, { title: string; usual?: string; default?: { value: string; when?: Record<string, (string | number)[]>[] }[] }>;
+  shape: string;
+  places: Record<string, string>;
+  forms: FormEntry[];
+  rows: number[][];
+}
+
+/** Instructions that differ in nothing but an extent that ranges. */
+export interface InstructionGroup {
+  entry: InstructionSet;
+  form: FormEntry;
+  templates: Record<string, string>;
+  /** The extent that ranges; empty where none does. */
+  extent: string;
+  /** Its numbers; [0] where none ranges. */
+  numbers: number[];
+  forms: number[][];
+  accepted: Record<string, string>;
+  header: string;
+  peers: string[];
+  pattern: SparsityPattern | null;
+}
+
+export interface Instruction {
+  canonical: string;
+  /** Its name in generated code. */
+  identifier: string;
+  name: string;
+  family: string;
+  title: string;
+  scope: string;
+  operation: string;
+  qualifiers: Record<string, string>;
+  extents: Record<string, number>;
+  documented: boolean;
+  source: string;
+  /** The targets that accept it, each with the first PTX ISA version. */
+  accepted: Record<string, string>;
+  /** The CUDA header with its wrapper, below `ptxmma/`. */
+  header: string;
+  /** Definitions of other projects that lay its operands out in the same way. */
+  peers: string[];
+  pattern: SparsityPattern | null;
+  /** Where each matrix of a product is drawn: left of the result, on top of it, or in the middle. */
+  places: Record<string, string>;
+  group: InstructionGroup;
+  /** The number of the extent that ranges. */
+  number: number;
+  forms: OperandForm[];
+}
+
+/** Where something stands in the threads' registers. */
+export interface Place {
+  lane: number;
+  /** Of the thread, through all registers; of metadata the field, of scale factors the byte. */
+  element: number;
+  register: number;
+  low: number;
+  width: number;
+}
+
+/** How the matrix of an operand is spread over the registers of the threads. */
+export interface Arrangement {
+  name: string;
+  operand: Operand;
+  layout: Layout;
+  /** The axes that are its rows and columns. */
+  axes: [string, string];
+  rows: number;
+  cols: number;
+  threads: number;
+  elements: number;
+  perRegister: number;
+  counter: string;
+  /** The values of what must be chosen, as instructions write them: a selector, one of several matrices. */
+  legal: Record<string, number[]>;
+  locate(row: number, col: number, chosen?: Record<string, number>): Place;
+  /** What a thread holds: its place, and what must be chosen so that it is read. */
+  at(lane: number, element: number): Record<string, number>;
+}
+
+export interface MemoryFacts {
+  alignment: number;
+  banks: { count: number; bytes: number; source: string };
+  tensor_map: { largest_box: number; alignment: number };
+  swizzles: { name: string; title: string; encoding: number; bytes: number; pattern: number; cute: string; atom_mn: [number, number]; atom_k: [number, number]; tma: string }[];
+  layouts: { majorness: string; swizzles: string[]; cute: string; lbo: string; sbo: string; source: string }[];
+  majorness: { majorness: string; of: { atype: string[] }[]; text: string }[];
+  descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string; source: string }[];
+}
+
+export interface ImageOptions {
+  type: string;
+  majorness: string;
+  swizzle: string;
+  /** Rows of A or columns of B. */
+  x: number;
+  /** Depth; of a sparse A the packed one. */
+  k: number;
+  lbo?: number;
+  sbo?: number;
+  start?: number;
+  baseOffset?: number;
+}
+
+/** The fields of a descriptor by name: bytes, and the name of the swizzle mode. */
+export type DescriptorFields = Record<string, number | string>;
+
+export interface TensorMapBox {
+  swizzle: string;
+  inner: number;
+  outer: number;
+  boxes: number;
+}
+
+/** One way to access a whole image. */
+export interface AccessPattern {
+  name: string;
+  width: number;
+  /** Lanes that take part in the access that costs most. */
+  lanes: number;
+  /** Accesses of a warp for the whole image. */
+  count: number;
+  wavefronts: number;
+  /** Wavefronts that as many bytes can cost. */
+  least: number;
+  accesses: (number | null)[][];
+  costs: number[];
+}
+
+export interface CompressedRow {
+  values: number[];
+  fields: string[];
+  /** Chunks with more units that are not zero than the pattern keeps. */
+  crowded: number[];
+}
+
+/** The tables that `instructions` and `layout` read. */
+export interface DatabaseTables {
+  version: string;
+  document: string;
+  scopes: Record<string, number>;
+  colours: string[];
+  targets: { name: string; ptx: string; products?: string[] }[];
+  types: Record<string, { title: string; bits: number; form: string }>;
+  registers: Record<string, { bits: number; c_type: string }>;
+  formulas: {
+    operands: string[];
+    kind?: string;
+    let?: Record<string, string>;
+    at: Record<string, { is: string; when?: string }[]>;
+    apart?: string[];
+    text?: string;
+    observed?: string;
+    source: string;
+  }[];
+  layouts: Record<string, { axes: Record<string, number>; threads: number; bits?: number; growing?: string[]; steps?: Record<string, number>; formula: number; map: number }>;
+  maps: Record<string, string>[];
+  contents: string[];
+  roles: {
+    name: string;
+    kind: string;
+    title: string;
+    of?: string;
+    access?: string;
+    constraint?: string;
+    immediates?: number[] | { first: number; last: number };
+    meanings?: Record<string, number>;
+    immediate_only?: boolean;
+    single?: boolean;
+    sparse?: boolean;
+    unit?: string;
+    cpp: CppOperand;
+  }[];
+  operands: unknown[][];
+  lists: { name?: string; syntax?: string }[];
+  forms: number[][][];
+  accepted: Record<string, string[]>[];
+  headers: string[];
+  peers: string[][];
+  patterns: SparsityPattern[];
+  instructions: InstructionSet[];
+  memory?: MemoryFacts;
+}
+
+export const database: DatabaseTables;
+export const layoutNames: string[];
+/** A layout by its name. */
+export function layout(name: string): Layout;
+export function instructionGroups(): InstructionGroup[];
+export function instructionOf(group: InstructionGroup, number: number): Instruction;
+/** Every instruction, in the order of the database. */
+export function instructions(): Instruction[];
+/** The instruction that a spelling means; undefined where it means none. */
+export function instruction(spelling: string): Instruction | undefined;
+/** The matrices of an instruction that are spread over threads, by the names that users give them. */
+export function arrangements(instruction: Instruction): Map<string, Arrangement>;
+export function bitsOf(place: Place): string;
+export function toCute(operand: Operand): string | undefined;
+export function toTriton(operand: Operand): { register: number[][]; lane: number[][]; warp: number[][] } | undefined;
+export const memoryFacts: MemoryFacts | undefined;
+export function readableTypes(majorness: string): string[];
+/** Where a whole matrix lies in shared memory.  Throws a RangeError for what no descriptor describes. */
+export class MemoryImage {
+  constructor(options: ImageOptions);
+  readonly bits: number;
+  readonly lines: number;
+  readonly panel: number;
+  readonly perUnit: number;
+  readonly lbo: number;
+  readonly sbo: number;
+  readonly size: number;
+  offset(x: number, k: number): number;
+  address(x: number, k: number): number;
+  units(): number[][];
+  descriptor(x?: number, k?: number): DescriptorFields;
+  steps(depth: number): DescriptorFields[];
+  readonly tma: TensorMapBox;
+}
+export function encodedDescriptor(fields: DescriptorFields): bigint;
+export function decodedDescriptor(bits: bigint): DescriptorFields;
+export function bankWords(access: (number | null)[], width: number): Map<number, Set<number>>[];
+export function wavefronts(access: (number | null)[], width: number): number;
+export function accessPatterns(image: MemoryImage): AccessPattern[];
+export function prunedRow(row: number[], pattern: SparsityPattern): number[];
+export function compressedRow(row: number[], pattern: SparsityPattern): CompressedRow;
+export function keptColumns(field: string, pattern: SparsityPattern): number[] | undefined;
+export function fieldBits(pattern: SparsityPattern): number;
+export function ptxText(instruction: Instruction, form: OperandForm): string;
+export function inlineAssembly(instruction: Instruction, form: OperandForm): string;
+export function wrapperCall(instruction: Instruction, form: OperandForm): string;
+export function cFunctions(layout: Layout): string;
+export function pythonFunctions(layout: Layout): string;
+export function shortName(place: Place, table: Arrangement): string;
+export function csvText(table: Arrangement, chosen?: Record<string, number>): string;

@@ -1,0 +1,11 @@
+/** The database of PTX matrix instructions: look one up, see where its elements lie, and write code that uses it. */
+
+export { database } from "./database.js";
+export { layout, layoutNames } from "./layout_records.js";
+export { instructionGroups, instructionOf, instructions } from "./instructions.js";
+export { instruction } from "./spellings.js";
+export { arrangements, bitsOf } from "./arrangements.js";
+export { toCute, toTriton } from "./interop.js";
+export { accessPatterns, bankWords, decodedDescriptor, encodedDescriptor, MemoryImage, memoryFacts, readableTypes, wavefronts } from "./images.js";
+export { compressedRow, fieldBits, keptColumns, prunedRow } from "./sparsity.js";
+export { cFunctions, csvText, inlineAssembly, ptxText, pythonFunctions, shortName, wrapperCall } from "./source_texts.js";

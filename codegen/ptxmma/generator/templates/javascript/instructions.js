@@ -1,0 +1,294 @@
+/** Every instruction of the database: forms are expanded to instructions as `ptxmma.catalog.variants` does. */
+
+import { database } from "./database.js";
+import { layout, layoutNames } from "./layout_records.js";
+
+/** @typedef {import("./index.d.ts").Instruction} Instruction */
+/** @typedef {import("./index.d.ts").InstructionGroup} InstructionGroup */
+/** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
+/** @typedef {import("./index.d.ts").FormEntry} FormEntry */
+/** @typedef {import("./index.d.ts").Operand} Operand */
+/** @typedef {Record<string, string>} Texts */
+/** @typedef {Record<string, number>} Numbers */
+
+/** @type {InstructionGroup[] | undefined} */
+let expandedGroups;
+
+/**
+ * The instructions, those together that differ in nothing but an extent that ranges, as N of wgmma does.
+ * @returns {InstructionGroup[]}
+ */
+export function instructionGroups() {
+  expandedGroups ??= database.instructions.flatMap((entry) => {
+    let row = 0;
+    return entry.forms.flatMap((form) => choicesOf(entry, form).map((templates) => madeGroup(entry, form, templates, entry.rows[row++])));
+  });
+  return expandedGroups;
+}
+
+/**
+ * Every instruction, in the order of the database.
+ * @returns {Instruction[]}
+ */
+export function instructions() {
+  return instructionGroups().flatMap((group) => group.numbers.map((number) => instructionOf(group, number)));
+}
+
+/**
+ * Every combination of a form's values; the qualifiers that say sizes vary fastest.
+ * @param {InstructionSet} entry
+ * @param {FormEntry} form
+ * @returns {Texts[]}
+ */
+function choicesOf(entry, form) {
+  const given = form.qualifiers ?? {};
+  const free = Object.keys(given).filter((name) => !given[name][0].startsWith("="));
+  const order = [...free.filter((name) => !(name in (entry.extents ?? {}))), ...free.filter((name) => name in (entry.extents ?? {}))];
+  /** @type {Texts[]} */
+  let choices = [{}];
+  for (const name of order) choices = choices.flatMap((choice) => given[name].map((value) => ({ ...choice, [name]: value })));
+  return choices.map((choice) => {
+    /** @type {Texts} */
+    const templates = {};
+    for (const [name, values] of Object.entries(given)) templates[name] = choice[values[0].startsWith("=") ? values[0].slice(1) : name];
+    return templates;
+  });
+}
+
+/**
+ * @param {InstructionSet} entry
+ * @param {FormEntry} form
+ * @param {Texts} templates
+ * @param {number[]} row
+ * @returns {InstructionGroup}
+ */
+function madeGroup(entry, form, templates, row) {
+  const [forms, accepted, header, peers, pattern] = row;
+  const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
+  const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
+  const numbers = extent ? [...new Set(listed)].sort((one, other) => one - other) : [0];
+  /** @type {Texts} */
+  const targets = {};
+  for (const [version, names] of Object.entries(database.accepted[accepted])) for (const name of names) targets[name] = version;
+  return {
+    entry,
+    form,
+    templates,
+    extent,
+    numbers,
+    forms: database.forms[forms],
+    accepted: targets,
+    header: database.headers[header],
+    peers: database.peers[peers],
+    pattern: pattern < 0 ? null : database.patterns[pattern],
+  };
+}
+
+/** @type {Map<InstructionGroup, Map<number, Instruction>>} */
+const madeInstructions = new Map();
+
+/**
+ * One instruction of a group: that with `number` for the extent that ranges.
+ * @param {InstructionGroup} group
+ * @param {number} number
+ * @returns {Instruction}
+ */
+export function instructionOf(group, number) {
+  let known = madeInstructions.get(group);
+  if (!known) madeInstructions.set(group, (known = new Map()));
+  let made = known.get(number);
+  if (!made) known.set(number, (made = madeInstruction(group, number)));
+  return made;
+}
+
+/**
+ * @param {InstructionGroup} group
+ * @param {number} number
+ * @returns {Instruction}
+ */
+function madeInstruction(group, number) {
+  const { entry, form, templates, extent } = group;
+  /** @type {Texts} */
+  const qualifiers = {};
+  for (const [name, text] of Object.entries(templates)) qualifiers[name] = text.replace(`{${extent}}`, String(number));
+  const canonical = spelledOut(entry.syntax, qualifiers, form.unspelled ?? []);
+  const last = group.numbers[group.numbers.length - 1];
+  /** @type {import("./index.d.ts").OperandForm[] | undefined} */
+  let forms;
+  return {
+    canonical,
+    identifier: [entry.stem, ...tellingTokens(entry, qualifiers).map(([, token]) => token)].join("_"),
+    name: entry.name,
+    family: entry.family,
+    title: entry.title,
+    scope: entry.scope,
+    operation: entry.operation,
+    qualifiers,
+    extents: extentsOf(entry, qualifiers),
+    documented: form.documented ?? true,
+    source: form.source,
+    accepted: group.accepted,
+    header: group.header,
+    peers: group.peers.map((peer) => peer.replaceAll(`{${extent}}`, String(number))),
+    pattern: group.pattern,
+    places: entry.places,
+    group,
+    number,
+    get forms() {
+      return (forms ??= group.forms.map(([list, ...operands]) => ({
+        name: database.lists[list].name ?? "",
+        syntax: database.lists[list].syntax ?? "",
+        operands: operands.map((operand) => madeOperand(database.operands[operand], number, last)),
+      })));
+    },
+  };
+}
+
+/**
+ * @param {any[]} contents in the order of `database.contents`
+ * @param {number} number of the extent that ranges
+ * @param {number} last the largest such number, for which the contents are written
+ * @returns {Operand}
+ */
+function madeOperand(contents, number, last) {
+  /** @type {Record<string, any>} */
+  const known = {};
+  database.contents.forEach((name, place) => {
+    known[name] = contents[place];
+  });
+  const role = database.roles[known.role];
+  const placed = known.layout >= 0 ? layout(layoutNames[known.layout]) : null;
+  const grows = placed !== null && placed.growing.length > 0;
+  const share = (/** @type {number | undefined} */ count) => (grows ? ((count ?? 0) * number) / last : (count ?? 0));
+  /** @type {Numbers} */
+  const sizes = {};
+  for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
+  const register = known.register || "";
+  const type = known.type || "";
+  const registers = share(known.registers);
+  const elements = share(known.elements);
+  return {
+    name: role.name,
+    kind: role.kind,
+    title: role.title,
+    of: role.of ?? "",
+    access: role.access ?? "read",
+    type,
+    width: type ? database.types[type].bits : 0,
+    bits: known.bits ?? 0,
+    shift: known.shift ?? 0,
+    elements,
+    registers,
+    register,
+    registerBits: register ? database.registers[register].bits : 0,
+    cType: register ? database.registers[register].c_type : "",
+    constraint: role.constraint ?? "",
+    immediates: listedImmediates(role.immediates),
+    meanings: role.meanings ?? {},
+    default: known.default ?? null,
+    immediateOnly: role.immediate_only ?? false,
+    single: role.single ?? false,
+    sparse: role.sparse ?? false,
+    rowBytes: known.row_bytes ?? 0,
+    alignment: known.alignment ?? 0,
+    layout: placed,
+    sizes,
+    cpp: role.cpp,
+  };
+}
+
+/**
+ * @param {number[] | {first: number, last: number} | undefined} legal
+ * @returns {{first: number, last: number, values: number[]} | null}
+ */
+function listedImmediates(legal) {
+  if (!legal) return null;
+  return Array.isArray(legal) ? { first: legal[0], last: legal[legal.length - 1], values: legal } : { ...legal, values: [] };
+}
+
+// --- names ---------------------------------------------------------------------------------------------------------------
+
+/**
+ * The syntax line as pairs: the literal text before a qualifier, and its name; the last pair has no name.
+ * @param {string} syntax
+ * @returns {[string, string][]}
+ */
+export function syntaxParts(syntax) {
+  let pairs = knownParts.get(syntax);
+  if (!pairs) {
+    const parts = syntax.split(/\.?\{\.?(\w+)\}/);
+    pairs = parts.flatMap((literal, place) => (place % 2 ? [] : [/** @type {[string, string]} */ ([literal, parts[place + 1] ?? ""])]));
+    knownParts.set(syntax, pairs);
+  }
+  return pairs;
+}
+
+/** @type {Map<string, [string, string][]>} */
+const knownParts = new Map();
+
+/**
+ * @param {string} syntax
+ * @param {Texts} qualifiers
+ * @param {string[]} unspelled
+ * @returns {string}
+ */
+function spelledOut(syntax, qualifiers, unspelled) {
+  const text = syntaxParts(syntax).map(([literal, name]) => literal + (qualifiers[name] && !unspelled.includes(name) ? `.${qualifiers[name]}` : ""));
+  return text.join("");
+}
+
+/**
+ * The sizes that the values of qualifiers say.
+ * @param {InstructionSet} entry
+ * @param {Texts} qualifiers
+ * @returns {Numbers}
+ */
+function extentsOf(entry, qualifiers) {
+  /** @type {Numbers} */
+  const sizes = {};
+  for (const [name, { pattern, values }] of Object.entries(entry.extents ?? {})) {
+    const value = qualifiers[name];
+    if (!value) continue;
+    Object.assign(sizes, pattern ? sizesIn(pattern, value) : values?.[value]);
+  }
+  return sizes;
+}
+
+/**
+ * The sizes that a value of a pattern says: `m16n8k16` of `m{m}n{n}k{k}`.
+ * @param {string} pattern
+ * @param {string} value
+ * @returns {Numbers}
+ */
+export function sizesIn(pattern, value) {
+  const names = [...pattern.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  const found = new RegExp(`^${pattern.replace(/\{\w+\}/g, "([0-9]+)")}$`).exec(value);
+  return found ? Object.fromEntries(names.map((name, place) => [name, Number(found[place + 1])])) : {};
+}
+
+/**
+ * A token of PTX as part of an identifier: `scale_vec_1x` for `scale_vec::1X`.
+ * @param {string} token
+ * @returns {string}
+ */
+function recased(token) {
+  return token.replaceAll("::", "_").replaceAll(".", "_").toLowerCase();
+}
+
+/**
+ * The parts of an identifier after its stem: usual values are left out, those of an ordered group together or not at all.
+ * @param {InstructionSet} entry
+ * @param {Texts} qualifiers
+ * @returns {[string, string][]}
+ */
+function tellingTokens(entry, qualifiers) {
+  const kinds = entry.qualifiers ?? {};
+  const usual = new Set(Object.keys(kinds).filter((name) => kinds[name].usual && kinds[name].usual === qualifiers[name]));
+  for (const group of entry.ordered ?? []) {
+    const spelledUsually = group.filter((name) => kinds[name]?.usual);
+    if (!spelledUsually.every((name) => usual.has(name))) group.forEach((name) => usual.delete(name));
+  }
+  return syntaxParts(entry.syntax)
+    .filter(([, name]) => name && !usual.has(name) && qualifiers[name])
+    .map(([, name]) => [name, recased(qualifiers[name])]);
+}

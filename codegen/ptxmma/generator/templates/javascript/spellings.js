@@ -1,0 +1,102 @@
+/** Finds the instruction of any spelling that assemblers accept, as `ptxmma.catalog.variants.Spellings` does. */
+
+import { database } from "./database.js";
+import { instructionGroups, instructionOf, syntaxParts } from "./instructions.js";
+
+/** @typedef {import("./index.d.ts").Instruction} Instruction */
+/** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
+/** @typedef {{ordered: Map<string, number>, found: Map<string, Instruction>, values: Map<string, Set<string>>}} SpellingIndex */
+
+/** @type {Map<InstructionSet, SpellingIndex>} */
+const spellingIndices = new Map();
+
+/**
+ * The instruction that a spelling means; undefined where it means none.
+ * @param {string} spelling
+ * @returns {Instruction | undefined}
+ */
+export function instruction(spelling) {
+  const text = spelling.trim();
+  for (const entry of database.instructions) {
+    const opcode = entry.opcode || entry.syntax.split(".")[0];
+    const tokens = text.split(".");
+    if (!`${text}.`.startsWith(`${opcode}.`) || !fixedTokens(entry).every((token) => tokens.includes(token))) continue;
+    const found = meantBy(entry, tokens);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/**
+ * @param {InstructionSet} entry
+ * @returns {string[]}
+ */
+function fixedTokens(entry) {
+  return syntaxParts(entry.syntax).flatMap(([literal]) => literal.split(".").filter(Boolean));
+}
+
+/**
+ * @param {InstructionSet} entry
+ * @param {string[]} given
+ * @returns {Instruction | undefined}
+ */
+function meantBy(entry, given) {
+  const index = indexOf(entry);
+  const tokens = given.filter((token, place) => !(entry.repeatable ?? []).includes(token) || given.indexOf(token) === place);
+  const found = index.found.get(spellingKey(entry, index, tokens));
+  if (found) return found;
+  for (const [name, { default: defaults }] of Object.entries(entry.qualifiers ?? {})) {
+    if (!defaults || tokens.some((token) => index.values.get(name)?.has(token))) continue;
+    for (const { value, when } of defaults) {
+      const fuller = index.found.get(spellingKey(entry, index, [...tokens, value]));
+      if (fuller && (!when || when.some((condition) => holds(condition, fuller)))) return fuller;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * @param {Record<string, (string | number)[]>} condition
+ * @param {Instruction} found
+ * @returns {boolean}
+ */
+function holds(condition, found) {
+  /** @type {Record<string, string | number>} */
+  const facts = { ...found.extents, ...found.qualifiers, name: found.name, family: found.family };
+  return Object.entries(condition).every(([key, allowed]) => allowed.includes(facts[key] ?? ""));
+}
+
+/**
+ * @param {InstructionSet} entry
+ * @returns {SpellingIndex}
+ */
+function indexOf(entry) {
+  let index = spellingIndices.get(entry);
+  if (index) return index;
+  const members = instructionGroups().filter((group) => group.entry === entry).flatMap((group) => group.numbers.map((number) => instructionOf(group, number)));
+  /** @type {Map<string, Set<string>>} */
+  const values = new Map(Object.keys(entry.qualifiers ?? {}).map((name) => [name, new Set()]));
+  for (const member of members) for (const [name, value] of Object.entries(member.qualifiers)) if (value) values.get(name)?.add(value);
+  /** @type {Map<string, number>} */
+  const ordered = new Map();
+  (entry.ordered ?? []).forEach((names, group) => {
+    for (const name of names) for (const token of values.get(name) ?? [name]) ordered.set(token, group);
+  });
+  index = { ordered, found: new Map(), values };
+  for (const member of members) index.found.set(spellingKey(entry, index, member.canonical.split(".")), member);
+  spellingIndices.set(entry, index);
+  return index;
+}
+
+/**
+ * A spelling without what assemblers ignore: its unordered tokens, sorted, and the tokens of each ordered group as they come.
+ * @param {InstructionSet} entry
+ * @param {SpellingIndex} index
+ * @param {string[]} tokens
+ * @returns {string}
+ */
+function spellingKey(entry, index, tokens) {
+  const loose = tokens.filter((token) => !index.ordered.has(token)).sort();
+  const groups = (entry.ordered ?? []).map((_, group) => tokens.filter((token) => index.ordered.get(token) === group).join("."));
+  return [loose.join("."), ...groups].join("|");
+}

@@ -1,0 +1,74 @@
+// Answers a list of questions about the generated package, as JSON: node answers.mjs PACKAGE < questions.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}.js`).href);
+const [ptxmma, layouts, memory] = await Promise.all(["index", "layouts", "shared_memory"].map(load));
+
+const operandOf = (operand) => ({ ...operand, layout: operand.layout?.name ?? "", cpp: undefined });
+
+const answers = {
+  /** The results of a function at many points. */
+  function: ({ name, points }) => points.map((point) => (layouts[name] ?? memory[name])(...point)),
+  functions: () => Object.keys(layouts),
+  instructions: () =>
+    ptxmma.instructions().map((found) => ({
+      ...Object.fromEntries(["canonical", "identifier", "extents", "documented", "accepted", "header", "peers", "source"].map((key) => [key, found[key]])),
+      forms: found.forms.map((form) => ({ ...form, operands: form.operands.map((operand) => operand.name) })),
+      legal: found.pattern?.legal ?? null,
+    })),
+  operands: ({ spelling }) => ptxmma.instruction(spelling).forms.flatMap((form) => form.operands.map(operandOf)),
+  notations: ({ spelling }) =>
+    ptxmma.instruction(spelling).forms.flatMap((form) => form.operands.map((operand) => [operand.name, ptxmma.toCute(operand) ?? null, ptxmma.toTriton(operand) ?? null])),
+  meaning: ({ spellings }) => spellings.map((spelling) => ptxmma.instruction(spelling)?.canonical ?? null),
+  /** Every place of every matrix of an instruction, for every choice of what must be chosen. */
+  places: ({ spelling }) =>
+    [...ptxmma.arrangements(ptxmma.instruction(spelling))].map(([name, table]) => {
+      let choices = [{}];
+      for (const [axis, values] of Object.entries(table.legal)) choices = choices.flatMap((choice) => values.map((value) => ({ ...choice, [axis]: value })));
+      const rows = choices.map((chosen) =>
+        Array.from({ length: table.rows }, (_, row) =>
+          Array.from({ length: table.cols }, (_, col) => {
+            const { lane, element, register, low, width } = table.locate(row, col, chosen);
+            return [lane, element, register, low, width];
+          }),
+        ),
+      );
+      const back = Array.from({ length: table.threads }, (_, lane) => Array.from({ length: table.elements }, (_, element) => table.at(lane, element)));
+      return { name, choices, rows, back };
+    }),
+  texts: ({ spelling }) => {
+    const found = ptxmma.instruction(spelling);
+    return found.forms.map((form) => ({ ptx: ptxmma.ptxText(found, form), assembly: ptxmma.inlineAssembly(found, form), call: ptxmma.wrapperCall(found, form) }));
+  },
+  indexFunctions: () => ptxmma.layoutNames.map((name) => [ptxmma.cFunctions(ptxmma.layout(name)), ptxmma.pythonFunctions(ptxmma.layout(name))]),
+  csv: ({ spelling, operand, chosen }) => ptxmma.csvText(ptxmma.arrangements(ptxmma.instruction(spelling)).get(operand), chosen),
+  image: (options) => {
+    try {
+      const image = new ptxmma.MemoryImage(options);
+      const units = image.units();
+      const attempt = (make) => {
+        try {
+          return make();
+        } catch (error) {
+          return String(error.message);
+        }
+      };
+      const patterns = ptxmma.accessPatterns(image).map((each) => [each.name, each.width, each.lanes, each.count, each.wavefronts, each.least]);
+      const steps = attempt(() => image.steps(options.depth).map((fields) => `0x${ptxmma.encodedDescriptor(fields).toString(16)}`));
+      const descriptor = `0x${ptxmma.encodedDescriptor(image.descriptor()).toString(16)}`;
+      return { units, patterns, steps, descriptor, size: image.size, tma: attempt(() => image.tma) };
+    } catch (error) {
+      return { error: String(error.message) };
+    }
+  },
+  decode: ({ bits }) => ptxmma.decodedDescriptor(BigInt(bits)),
+  compress: ({ spelling, row }) => {
+    const { pattern } = ptxmma.instruction(spelling);
+    const pruned = ptxmma.prunedRow(row, pattern);
+    return { pruned, ...ptxmma.compressedRow(pruned, pattern), crowded: ptxmma.compressedRow(row, pattern).crowded };
+  },
+};
+
+const questions = JSON.parse(readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(questions.map(({ ask, ...about }) => answers[ask](about))));

@@ -1,0 +1,465 @@
+"""The JavaScript package says what the library says: every layout, instruction, notation and text, asked of node."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxmma import sparse
+from ptxmma.catalog.expressions import both_ways
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.check import Checker
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import index_functions, javascript, python_layouts
+from ptxmma.generator.emit.javascript.bundle import bundled
+from ptxmma.matrices.accesses import access_patterns
+from ptxmma.matrices.arrangements import arrangement, names
+from ptxmma.matrices.canonical import readable
+from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.shared_memory import SharedLayout
+from ptxmma.model.formula import evaluate, parse
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+#: Asks the package a list of questions; each is a dict with the name of the question under ``ask``.
+Ask = Callable[[list[dict[str, Any]]], list[Any]]
+
+_MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+
+
+def _write(catalog: Catalog, folder: Path) -> Path:
+    for output in javascript.emit(catalog):
+        (folder / Path(output.path).name).write_text(output.text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write(catalog, tmp_path_factory.mktemp("javascript"))
+
+
+def _asked(package: Path, questions: list[dict[str, Any]]) -> list[Any]:
+    script = Path(__file__).parent / "javascript" / "answers.mjs"
+    command = [str(NODE), str(script), str(package)]
+    done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    answers: list[Any] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.fixture(scope="module")
+def ask(package: Path) -> Ask:
+    return functools.partial(_asked, package)
+
+
+def _representatives(catalog: Catalog) -> list[Instruction]:
+    """Of every form, the first and the last of those that differ in N alone; of all that share operands one pair."""
+    groups: dict[tuple[object, ...], list[Instruction]] = {}
+    for instruction in catalog.all():
+        variant = instruction.variant
+        operands = [id(operand) for form in instruction.forms for operand in form.operands if operand.layout is not None]
+        key = (variant.facts["name"], variant.shape_label, *(() if variant.ranging else operands))
+        groups.setdefault(key, []).append(instruction)
+    return [instruction for group in groups.values() for instruction in {id(each): each for each in (group[0], group[-1])}.values()]
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_functions_equal_the_bit_maps(catalog: Catalog, ask: Ask) -> None:
+    asked, expected = [], []
+    for layout, functions in index_functions.functions(catalog):
+        forward = functions[0]
+        to_axes = "lane" in layout.map.inputs
+        inputs = {name: layout.map.inputs[name] for name in (forward.parameters if to_axes else layout.axes)}
+        points = np.stack([grid.ravel() for grid in np.meshgrid(*(np.arange(1 << width) for width in inputs.values()), indexing="ij")])
+        places = layout.map.apply(dict(zip(inputs, points, strict=True)))
+        given = [column * layout.steps.get(name, 1) for name, column in zip(inputs, points, strict=True)]
+        results = [np.broadcast_to(places[name] * layout.steps.get(name, 1), given[0].shape) for name in layout.map.outputs]
+        rows = np.stack(given, axis=1).tolist()
+        there = np.stack(results, axis=1).tolist()
+        asked += [{"ask": "function", "name": forward.name, "points": rows}]
+        asked += [{"ask": "function", "name": f"{forward.name}_inverse", "points": there}]
+        expected += [there, rows]
+    for question, answer, wanted in zip(asked, ask(asked), expected, strict=True):
+        flat = [place if isinstance(place, list) else [place] for place in answer]
+        assert flat == wanted, question["name"]
+
+
+def test_every_function_of_python_is_there(catalog: Catalog, ask: Ask) -> None:
+    (found,) = ask([{"ask": "functions"}])
+    assert sorted(found) == sorted(function.name for _, functions in index_functions.functions(catalog) for function in functions)
+
+
+def test_what_is_left_out_is_zero(ask: Ask) -> None:
+    name = "mma_sp_m16n8k16_metadata_b16"
+    short, full = ask([{"ask": "function", "name": name, "points": [[3, 1]]}, {"ask": "function", "name": name, "points": [[3, 1, 0]]}])
+    assert short == full
+
+
+def test_texts_of_functions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    """Python's are those of ``ptxmma_layouts``; C's have the expressions of the bit maps."""
+    written = {Path(output.path).name: output.text for output in python_layouts.emit(catalog)}
+    text = re.sub(r'    """.*?"""\n', "", "".join(written.values()), flags=re.DOTALL)
+    theirs = dict(re.findall(r"^def (\w+)(\(.*?\):\n(?:    .*\n)+)", text, re.MULTILINE))
+    (answers,) = ask([{"ask": "indexFunctions"}])
+    for layout, (in_c, in_python) in zip(catalog.database.layouts, answers, strict=True):
+        found = re.findall(r"^def (\w+)(\(.*?\):\n(?:    .*\n)+)", in_python, re.MULTILINE)
+        assert [name for name, _ in found] == [layout.name, f"{layout.name}_inverse"]
+        assert all(theirs[name] == body for name, body in found)
+        expressions = {name: expression for way in both_ways(layout) for name, expression in way.items()}
+        functions = dict(re.findall(rf"uint32_t {layout.name}_(\w+)\(.*?\) {{\n  return (.*);", in_c))
+        assert {name: "0" if expression.endswith(" & 0") else expression for name, expression in functions.items()} == expressions
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------------
+
+
+def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    (found,) = ask([{"ask": "instructions"}])
+    for answer, instruction in zip(found, catalog.all(), strict=True):
+        assert answer == {
+            "canonical": instruction.canonical,
+            "identifier": instruction.identifier,
+            "extents": instruction.extents,
+            "documented": instruction.documented,
+            "accepted": {target: str(version) for target, version in instruction.accepted_by().items()},
+            "header": answer["header"],
+            "peers": list(instruction.evidence.peers),
+            "source": instruction.variant.form.source,
+            "forms": [
+                {"name": form.name, "syntax": form.syntax, "operands": [operand.name for operand in form.operands]}
+                for form in instruction.forms
+            ],
+            "legal": list(instruction.metadata.legal) if instruction.sparse else None,
+        }
+
+
+def test_headers_have_the_functions(ask: Ask, root: Path) -> None:
+    (found,) = ask([{"ask": "instructions"}])
+    texts: dict[str, set[str]] = {}
+    for answer in found:
+        header = answer["header"]
+        if header not in texts:
+            texts[header] = set(re.findall(r"\w+", (root / "generated" / "include" / "ptxmma" / header).read_text(encoding="utf-8")))
+        assert answer["identifier"] in texts[header], answer["canonical"]
+
+
+def test_operands_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    shown = _representatives(catalog)
+    answers = ask([{"ask": "operands", "spelling": instruction.canonical} for instruction in shown])
+    for instruction, answer in zip(shown, answers, strict=True):
+        ours = [operand for form in instruction.forms for operand in form.operands]
+        for operand, theirs in zip(ours, answer, strict=True):
+            expected = {
+                "name": operand.name, "kind": operand.kind, "title": operand.title, "of": operand.of, "access": operand.access,
+                "type": operand.element_type or "", "bits": operand.bits, "shift": operand.shift, "elements": operand.elements,
+                "registers": operand.registers, "constraint": operand.constraint, "meanings": operand.meanings, "default": operand.default,
+                "immediateOnly": not operand.takes_register, "single": operand.single, "sparse": operand.sparsity is not None,
+                "register": operand.register_types[0] if operand.register_types else "", "cType": operand.c_type,
+                "rowBytes": operand.row_bytes, "alignment": operand.alignment, "layout": operand.layout.name if operand.layout else "",
+                "sizes": operand.sizes,
+            }  # fmt: skip
+            assert {key: theirs[key] for key in expected} == expected, (instruction.canonical, operand.name)
+            legal = theirs["immediates"]
+            assert (legal is None) == (operand.immediates is None)
+            if operand.immediates is not None:
+                assert (legal["first"], legal["last"]) == (operand.immediates[0], operand.immediates[-1])
+                assert not legal["values"] or legal["values"] == list(operand.immediates)
+
+
+def test_spellings_mean_what_assemblers_take(catalog: Catalog, ask: Ask) -> None:
+    """Canonical ones, their tokens in another order, and what names no instruction."""
+    shuffled = random.Random(3)
+    spellings = []
+    for instruction in _representatives(catalog):
+        head, *rest = instruction.canonical.split(".")
+        other = shuffled.sample(rest, len(rest))
+        left_out = [token for token in rest if token != shuffled.choice(rest)]
+        spellings += [instruction.canonical, ".".join([head, *other]), ".".join([head, *left_out])]
+    (found,) = ask([{"ask": "meaning", "spellings": spellings}])
+    meant = [catalog.meaning(spelling) for spelling in spellings]
+    assert found == [None if instruction is None else instruction.canonical for instruction in meant]
+    assert None in found
+
+
+def test_places_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    """Every element of every matrix of the representatives, forward and back."""
+    shown: dict[tuple[object, ...], tuple[Instruction, str]] = {}
+    for instruction in _representatives(catalog):
+        for name in names(instruction):
+            operand = arrangement(instruction, name).operand
+            key = (
+                operand.layout and operand.layout.name,
+                operand.elements,
+                operand.registers,
+                operand.shift,
+                operand.bits,
+                operand.element,
+            )
+            shown.setdefault(key, (instruction, name))
+    spellings = list(dict.fromkeys(instruction.canonical for instruction, _ in shown.values()))
+    answers = ask([{"ask": "places", "spelling": spelling} for spelling in spellings])
+    known = {(spelling, table["name"]): table for spelling, answer in zip(spellings, answers, strict=True) for table in answer}
+    for instruction, name in shown.values():
+        theirs = known[instruction.canonical, name]
+        table = arrangement(instruction, name)
+        axes = [dict(zip(table.legal, values, strict=True)) for values in itertools.product(*table.legal.values())]
+        assert theirs["choices"] == axes
+        for chosen, rows in zip(axes, theirs["rows"], strict=True):
+            places = arrangement(instruction, name, **chosen).places(range(table.rows), range(table.cols))
+            assert rows == [[list(place) for place in line] for line in places], (instruction.canonical, name, chosen)
+        assert theirs["back"] == [[table.at(lane, element) for element in range(table.elements)] for lane in range(table.threads)]
+    assert {table.layout.name for table in (arrangement(*one) for one in shown.values())} == set(catalog.database.layout)
+
+
+def test_notations_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    shown = _representatives(catalog)
+    answers = ask([{"ask": "notations", "spelling": instruction.canonical} for instruction in shown])
+    for instruction, answer in zip(shown, answers, strict=True):
+        expected = [
+            [operand.name, _or_none(operand.to_cute), _or_none(operand.to_triton)]
+            for form in instruction.forms
+            for operand in form.operands
+        ]
+        assert answer == expected, instruction.canonical
+
+
+def _or_none(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except ValueError:
+        return None
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_to_copy_pass_the_checker(catalog: Catalog, ask: Ask) -> None:
+    """The PTX and the inline assembly of an instruction have no fault, on a target that accepts it."""
+    shown = [instruction for instruction in catalog.all() if len(instruction.variant.extents) < 3 or instruction.extents.get("n", 0) <= 16]
+    answers = ask([{"ask": "texts", "spelling": instruction.canonical} for instruction in shown])
+    modules: dict[str, list[tuple[Instruction, dict[str, str]]]] = {}
+    for instruction, forms in zip(shown, answers, strict=True):
+        accepted = [target for target in instruction.accepted_by() if target in modules] or list(instruction.accepted_by())
+        modules.setdefault(accepted[0], []).extend((instruction, form) for form in forms)
+    for target, members in modules.items():
+        version = max(str(catalog.database.spec.isa_versions[-1].version) for _ in members)
+        ptx = "".join(f".entry k{number}() {{\n{form['ptx']}\n}}\n" for number, (_, form) in enumerate(members))
+        module = f".version {version}\n.target {target}\n.address_size 64\n{ptx}"
+        assert not _errors(Checker(follow=False).check(module)), target
+        cuda = "".join(f"__global__ void k{number}() {{\n{form['assembly']}\n}}\n" for number, (_, form) in enumerate(members))
+        findings = Checker(target=target, ptx=version, follow=False).check(cuda, "kernel.cu")
+        assert not _errors(findings), target
+        assert cuda.count("asm volatile") == len(members)
+    assert len(modules) > 2
+
+
+def _errors(findings: Any) -> list[str]:
+    return [f"{finding.line}: {finding.message}" for finding in findings if finding.severity == "error"]
+
+
+def test_a_call_names_the_include_the_function_and_its_arguments(ask: Ask) -> None:
+    mma, wgmma, scaled, load = (
+        answer[0]["call"]
+        for answer in ask(
+            [
+                {"ask": "texts", "spelling": spelling}
+                for spelling in (
+                    _MMA,
+                    "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16",
+                    "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+                    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+                )
+            ]
+        )
+    )
+    assert mma.endswith("float d[4];\nuint32_t a[4];\nuint32_t b[2];\nfloat c[4];\nptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);")
+    assert "#include <ptxmma/" in mma
+    assert wgmma.endswith("uint64_t b_desc;\nbool scale_d;\nptxmma::wgmma_m64n8k16_f32_bf16_bf16(d, a, b_desc, scale_d);")
+    assert "<0, 0, 0, 0>(d, a, b, c, scale_a_data, scale_b_data);" in scaled
+    assert "uint32_t r[4];\nuint32_t p;\n" in load
+
+
+def test_csv_is_that_of_the_command(ask: Ask) -> None:
+    from click.testing import CliRunner
+
+    from ptxmma.cli import main
+
+    load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+    cases: list[tuple[str, str, dict[str, int]]] = [(_MMA, "a", {}), (_MMA, "d", {}), (_SPARSE, "metadata", {"selector": 1})]
+    cases += [(load, "r", {"matrix": 2}), (load, "p", {})]
+    answers = ask([{"ask": "csv", "spelling": spelling, "operand": operand, "chosen": chosen} for spelling, operand, chosen in cases])
+    for (spelling, operand, chosen), answer in zip(cases, answers, strict=True):
+        options = [part for axis, number in chosen.items() for part in ("--choose", axis, str(number))]
+        result = CliRunner().invoke(main, ["layout", spelling, "--operand", operand, "--format", "csv", *options])
+        assert (result.exit_code, answer) == (0, result.output), (spelling, operand)
+
+
+# --- shared memory ----------------------------------------------------------------------------------------------------------
+
+
+def _images() -> Iterator[dict[str, Any]]:
+    """Options of images: those that fit, and some that do not."""
+    drawn = random.Random(5)
+    for majorness, swizzle in itertools.product(("K", "MN"), ("none", "32B", "64B", "128B")):
+        for name, x, k in itertools.product(readable(majorness, None), (8, 64), (32, 64, 256)):
+            yield {"type": name, "majorness": majorness, "swizzle": swizzle, "x": x, "k": k, "depth": 16}
+        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 1024 * drawn.randrange(9)}
+        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "lbo": 16384, "sbo": 2048}
+        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "sbo": 16}
+        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 24}
+        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 128, "baseOffset": 1}
+
+
+def test_images_are_those_of_the_library(ask: Ask) -> None:
+    images = list(_images())
+    accepted = 0
+    for options, answer in zip(images, ask([{"ask": "image", **options} for options in images]), strict=True):
+        given = {key: options[key] for key in ("lbo", "sbo", "start") if key in options}
+        try:
+            layout = SharedLayout(
+                options["type"], options["majorness"], options["swizzle"], options["x"], options["k"], **given,
+                base_offset=options.get("baseOffset", 0),
+            )  # fmt: skip
+        except ValueError:
+            assert "error" in answer, options
+            continue
+        accepted += 1
+        assert "error" not in answer, (options, answer)
+        assert answer["size"] == layout.size
+        assert answer["units"] == layout.units()
+        patterns = access_patterns(layout)
+        assert answer["patterns"] == [[each.name, each.width, each.lanes, each.accesses, each.wavefronts, each.least] for each in patterns]
+        assert int(answer["descriptor"], 16) == layout.descriptor().encode() if _or_none(layout.descriptor) else True
+        steps = _or_none(functools.partial(layout.steps, 16))
+        assert isinstance(answer["steps"], list) == (steps is not None), options
+        if steps is not None:
+            assert [int(step, 16) for step in answer["steps"]] == [step.encode() for step in steps]
+        box = _or_none(functools.partial(getattr, layout, "tma"))
+        assert (list(answer["tma"].values()) if isinstance(answer["tma"], dict) else None) == (None if box is None else list(box)), options
+    assert accepted > 100
+
+
+def test_descriptors_are_read_as_the_library_reads_them(ask: Ask) -> None:
+    drawn = random.Random(7)
+    words = [0x4000004000010040, 0, 2**64 - 1, *(drawn.getrandbits(64) for _ in range(200))]
+    for bits, answer in zip(words, ask([{"ask": "decode", "bits": str(bits)} for bits in words]), strict=True):
+        known = Descriptor.decode(bits)
+        assert answer == {name: getattr(known, name) for name in answer}
+        assert set(answer) == set(known.__struct_fields__)
+
+
+def test_swizzles_and_offsets_are_the_formulas(catalog: Catalog, ask: Ask) -> None:
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    points = [[address, mode.bytes, base] for mode in memory.swizzles for base in range(8) for address in range(0, 4096, 16)]
+    (moved,) = ask([{"ask": "function", "name": "swizzle", "points": points}])
+    formula = parse(memory.swizzle_formula)
+    assert moved == [evaluate(formula, {"address": address, "span": span, "base_offset": base}) for address, span, base in points]
+
+
+# --- sparsity ---------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_compressed_as_the_library_does(catalog: Catalog, ask: Ask) -> None:
+    drawn = random.Random(11)
+    questions, patterns = [], []
+    for instruction in (each for each in _representatives(catalog) if each.sparse):
+        pattern = instruction.metadata.granularity
+        for zeros in (0.0, 0.5):
+            row = [0 if drawn.random() < zeros else drawn.randrange(-9, 10) for _ in range(4 * pattern.chunk)]
+            questions.append({"ask": "compress", "spelling": instruction.canonical, "row": row})
+            patterns.append(pattern.name)
+    for question, name, answer in zip(questions, patterns, ask(questions), strict=True):
+        given = np.array([question["row"]], np.float32)
+        pruned = sparse.prune(given, name)
+        values, metadata = sparse.compress(pruned, name)
+        assert answer["pruned"] == pruned[0].tolist()
+        assert answer["values"] == values[0].tolist()
+        assert [int(field, 2) for field in answer["fields"]] == sparse.fields(metadata)[0].tolist()
+        assert (answer["crowded"][:1], len(answer["crowded"])) == _crowded(given, name)
+
+
+def _crowded(row: Any, pattern: str) -> tuple[list[int], int]:
+    """The first chunk with too many values, and how many there are."""
+    try:
+        sparse.check(row, pattern)
+    except sparse.NotSparseError as error:
+        return [error.chunk], error.count
+    return [], 0
+
+
+# --- the package ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_made_up_family_has_a_package(root: Path, tmp_path: Path) -> None:
+    catalog = pipeline.read(root / "tests" / "toy")
+    (found,) = _asked(_write(catalog, tmp_path), [{"ask": "instructions"}])
+    assert [answer["canonical"] for answer in found] == [instruction.canonical for instruction in catalog.all()]
+
+
+def test_the_declarations_hold(package: Path, tmp_path: Path) -> None:
+    """TypeScript accepts a program that uses the package, and refuses one that misuses it."""
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("tsc is not installed: npm install --global typescript")
+    module = tmp_path / "node_modules" / "ptxmma"
+    shutil.copytree(package, module)
+    program = (
+        'import { arrangements, instruction, toCute, type Place } from "ptxmma";\n'
+        'import { mma_m16n8k16_a_b16 } from "ptxmma/layouts";\n'
+        "const [row, col]: [number, number] = mma_m16n8k16_a_b16(5, 3);\n"
+        f'const found = instruction("{_MMA}");\n'
+        'const place: Place | undefined = found && arrangements(found).get("a")?.locate(row, col);\n'
+        "export const text: string | undefined = found && toCute(found.forms[0].operands[1]);\nexport default place;\n"
+    )
+    (tmp_path / "right.ts").write_text(program, encoding="utf-8")
+    (tmp_path / "wrong.ts").write_text(program.replace("(5, 3)", '("5")'), encoding="utf-8")
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"]
+    for name, code in (("right.ts", 0), ("wrong.ts", 2)):
+        done = subprocess.run([compiler, *options, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout
+
+
+def test_the_modules_are_typed(package: Path, root: Path, tmp_path: Path) -> None:
+    """The hand-written modules keep to their JSDoc types."""
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("tsc is not installed: npm install --global typescript")
+    shutil.copytree(root / "codegen" / "ptxmma" / "generator" / "templates" / "javascript", tmp_path / "source")
+    for name in ("layouts.d.ts", "shared_memory.d.ts"):
+        shutil.copy(package / name, tmp_path / "source")
+    declared = 'export const database: import("./index.d.ts").DatabaseTables;\n'
+    (tmp_path / "source" / "database.d.ts").write_text(declared, encoding="utf-8")
+    options = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--noUnusedLocals", "--target", "es2022", "--module", "es2022"]
+    options += ["--moduleResolution", "bundler", "--allowImportingTsExtensions", "--lib", "es2022,dom,dom.iterable"]
+    command = [compiler, *options, "index.js"]
+    done = subprocess.run(command, cwd=tmp_path / "source", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("texts", "complaint"),
+    [
+        ({"main.js": 'import * as all from "./one.js";\n'}, "main.js: line 1 without comments cannot be bundled"),
+        ({"main.js": 'import { a } from "./one.js";\nconst b = a;\n', "one.js": "export const a = 1;\nconst b = 2;\n"}, "both have b"),
+        ({"main.js": "const text = `a\nb`;\n"}, "main.js: line 1 without comments cannot be bundled"),
+    ],
+)
+def test_what_cannot_be_bundled_is_refused(texts: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        bundled("main.js", texts.__getitem__)
