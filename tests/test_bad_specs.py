@@ -415,6 +415,45 @@ def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "ranges", "old", "new", "message"),
+    [
+        (
+            "m16n{n}k16",
+            "n: {first: 8, last: 16, step: 8}",
+            'col: "lane // 4"',
+            'col: "2 * (lane // 4) + i // 4"',
+            r"layouts.yaml:11:5: toy_m16nNk16_b_b16: col = 8 is not a multiple of 16, which the highest bits of i count; the elements of a",
+        ),
+        (
+            "m{m}n{n}k16",
+            "m: {first: 16, last: 32, step: 16}, n: {first: 8, last: 16, step: 8}",
+            'col: "lane // 4"',
+            'col: "lane // 4 + 8 * (i // 4)"',
+            r"layouts.yaml:18:5: toy_mMnNk16_cd_b32: row and col both depend on sizes that range; one layout serves them all only where one",
+        ),
+    ],
+)
+def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, shape: str, ranges: str, old: str, new: str, message: str) -> None:
+    """One layout, of the largest size, serves every size."""
+    _edit(toy / "instructions/toy.yaml", 'shape: "m16n8k16"', f'shape: "{shape}", ranges: {{{ranges}}}')
+    text = (toy / "layouts.yaml").read_text(encoding="utf-8")
+    start, end = text.index("    stated:"), text.index('    source: "3.3"')
+    (toy / "layouts.yaml").write_text(text[:start] + text[end:], encoding="utf-8")
+    _edit(toy / "layouts.yaml", 'row: "group + 8 * (register % 2)"', 'row: "group + 8 * (register % 2) + 16 * (i // 8)"')
+    _edit(toy / "layouts.yaml", 'i % 2 + 8 * (register // 2)"', 'i % 2 + 8 * (register // 2 % 2)"')
+    _edit(toy / "layouts.yaml", 'i % 2 + 8 * (i // 2)"', 'i % 2 + 8 * (i // 2 % 2)"')
+    _edit(toy / "layouts.yaml", old, new)
+    _edit(toy / "layouts.yaml", 'lane // 4 + 8 * (i // 2)"', 'lane // 4 + 8 * (i // 2 % 2) + 16 * (i // 8)"')
+    _edit(toy / "layouts.yaml", 'col: "2 * (lane % 4) + i % 2"', 'col: "2 * (lane % 4) + i % 2 + 8 * (i // 4 % 2)"')
+    if "{m}" not in shape:
+        _edit(toy / "layouts.yaml", "8 * (i // 2 % 2) + 16 * (i // 8)", "8 * (i // 2 % 2)")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1, result.output
+    assert re.search(message, result.stderr), result.stderr
+    assert len(result.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
         ("scoop", 'alignment: "cols * bits // 8"', 'alignment: "foo * 2"', r"scoop.yaml:\d+:\d+: unknown name 'foo'; known here: bits, "),

@@ -171,6 +171,7 @@ def test_b_of_many_n() -> None:
         shape="m16nNk4",
         axes={"row": 4, "col": 16},
         growing=("col",),
+        summed="row",
         threads=32,
         entry=0,
         map=held,

@@ -7,7 +7,6 @@ and the warp adds to the coordinates: :func:`to_triton`.  Both say just what the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from ptxmma.arguments import integer
@@ -82,7 +81,7 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
             two: linear layouts have no other sizes.
     """
     view = _view(layout, n)
-    order = [*_leads(view.extents), "row", "col"] if layout.kind == "fragment" else list(view.extents)
+    order = [name for name in (*_leads(layout), *layout.plane) if name] if layout.kind == "fragment" else list(view.extents)
 
     def bases(modes: list[_Mode]) -> list[list[int]]:
         places = [(mode.dimension, mode.weight << bit) for mode in modes for bit in range(mode.size.bit_length() - 1)]
@@ -109,27 +108,29 @@ def _view(layout: Layout, n: int | None) -> _View:
 def _fragment(layout: Layout, n: int | None) -> _View:
     sizes = {name: 1 << width for name, width in layout.map.outputs.items()}
     values = _modes(layout.map, "i")
-    most = step = sizes["col"]
-    if layout.growing:  # the highest bits of i repeat the first columns up to N
-        while values and values[-1] == (2, "col", step // 2):
-            step = values.pop().weight
+    row, col = layout.plane
+    most = step = sizes[col]
+    if layout.growing:
+        step = layout.grows_by
         if n is None:
             raise ValueError(f"{layout.name} serves every N: pass n, or ask the operand of an instruction, which knows its own")
     columns = most if n is None else integer("n", n)
     if not 0 < columns <= most or columns % step:
         allowed = f"{step} columns" if step == most else f"a multiple of {step} columns, {most} at most"
         raise ValueError(f"n = {columns}: {layout.name} has {allowed}")
-    sizes["col"] = columns
-    matrix = ("col", "row") if "b" in layout.operands else ("row", "col")  # CuTe's B is (N, K)
-    extents = {name: sizes[name] for name in (*matrix, *_leads(sizes))}
-    return _View(extents, _modes(layout.map, "lane"), [*values, _Mode(columns // step, "col", step)])
+    sizes[col] = columns
+    values = values[: len(values) - (most // step).bit_length() + 1]
+    # CuTe counts along K last: B is (N, K).
+    matrix = (col, row) if layout.summed == row else (row, col)
+    extents = {name: sizes[name] for name in (*matrix, *_leads(layout)) if name}
+    return _View(extents, _modes(layout.map, "lane"), [*values, _Mode(columns // step, col, step)])
 
 
-def _modes(held: BitMap, name: str) -> list[_Mode]:
+def _modes(bits: BitMap, name: str) -> list[_Mode]:
     """The bits of one input as modes."""
-    return [_Mode(2, "" if output == COPY else output, 1 << bit) for output, bit in held.bits[name]]
+    return [_Mode(2, "" if output == COPY else output, 1 << bit) for output, bit in bits.bits[name]]
 
 
-def _leads(axes: Iterable[str]) -> list[str]:
+def _leads(layout: Layout) -> list[str]:
     """The axes that tell the matrices of a fragment apart."""
-    return [axis for axis in axes if axis not in ("row", "col", COPY)]
+    return [axis for axis in layout.axes if axis not in (*layout.plane, COPY)]

@@ -6,12 +6,15 @@ The spec has one formula for many shapes.  A :class:`Plan` has the numbers that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from ptxmma.catalog.variants import Variant, placeholders, recased
 from ptxmma.model import Container, ElementType, Facts, Granularity, Layout, RegisterLayout, Spec, formula, matches
+
+#: The extent along which products add up: K of (M, K) times (K, N).
+SUMMED = "k"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -25,6 +28,7 @@ class Plan(msgspec.Struct, frozen=True):
         variables: the numbers that its formulas may read.
         axes: the size of each axis, the largest where an extent ranges.
         growing: the axes whose size depends on an extent that ranges.
+        summed: the axis along which a product adds up.
         steps: the axes whose numbers are multiples of more than 1.
         facts: what the conditions of entries are tested against.
     """
@@ -38,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     variables: dict[str, int]
     axes: dict[str, int]
     growing: tuple[str, ...]
+    summed: str
     steps: dict[str, int]
     facts: Facts
 
@@ -124,10 +129,16 @@ def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
         threads=spec.scopes[variant.instruction.scope],
         variables=variables,
         axes=sizes(entry.axes, variables),
-        growing=tuple(axis for axis, text in entry.axes.items() if formula.names(formula.parse(text)).keys() & variant.ranging.keys()),
+        growing=reading(entry, variant.ranging),
+        summed=next(iter(reading(entry, {SUMMED})), ""),
         steps={axis: step for axis, step in sizes(entry.steps, variables).items() if step > 1},
         facts=facts,
     )
+
+
+def reading(entry: RegisterLayout, extents: Collection[str]) -> tuple[str, ...]:
+    """The axes of an entry whose sizes read some of these extents."""
+    return tuple(axis for axis, text in entry.axes.items() if formula.names(formula.parse(text)).keys() & set(extents))
 
 
 def ending(entry: RegisterLayout) -> str:

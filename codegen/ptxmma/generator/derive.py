@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import expand
+from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
@@ -25,14 +26,14 @@ def derive(spec: Spec, positions: Positions) -> Database:
     """The database of a spec.
 
     Raises:
-        SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is no bit map; two
-            different layouts of one name.
+        SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is not a bit map; a
+            fragment of a smaller size that is not the beginning of the largest one; two different layouts of one name.
     """
     derived: dict[str, tuple[Layout, Plan]] = {}
     maps: dict[tuple[object, ...], BitMap] = {}
     problems: list[Problem] = []
     failed: set[tuple[object, ...]] = set()
-    for kind, plan, user in _plans(spec):
+    for kind, plan, variant, user in _plans(spec):
         key = _formula_key(spec, plan)
         if key in failed:
             continue
@@ -40,6 +41,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
             if key not in maps:
                 maps[key] = _bit_map(spec, plan)
             layout = _layout(spec, kind, plan, maps[key])
+            _prefixes(spec, plan, layout, variant)
         except EntryError as error:
             failed.add(key)
             problem = error.at(positions, plan.name, "register_layouts", plan.entry)
@@ -62,8 +64,8 @@ def derive(spec: Spec, positions: Positions) -> Database:
     return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
 
 
-def _plans(spec: Spec) -> Iterator[tuple[str, Plan, int]]:
-    """The layouts that the operands of all variants have, each with its kind and the index of an instruction that has it.
+def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
+    """The layouts that the operands of all variants have, each with its kind, a variant that has it and the index of its instruction.
 
     Variants with equal operands are asked once.
     """
@@ -75,7 +77,7 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, int]]:
                 if kind and (not entry.type or variant.facts.get(entry.type)):
                     plan = layouts.plan(spec, variant, name)
                     if plan is not None:
-                        yield kind, plan, index
+                        yield kind, plan, variant, index
 
 
 def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:
@@ -105,12 +107,34 @@ def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
         bits=plan.bits,
         axes=plan.axes,
         growing=plan.growing,
+        summed=plan.summed if kind == "fragment" else "",
         apart=entry.apart,
         steps=steps,
         threads=plan.threads,
         entry=plan.entry,
         map=bit_map,
     )
+
+
+def _prefixes(spec: Spec, plan: Plan, layout: Layout, variant: Variant) -> None:
+    """One layout serves every number of an extent that ranges: the fragment of a smaller size is the beginning of the largest one.
+
+    Raises:
+        NotLinearError: it is not.
+    """
+    if not plan.growing or layout.kind != "fragment":
+        return
+    if len(plan.growing) > 1:
+        raise NotLinearError(
+            f"{' and '.join(plan.growing)} both depend on sizes that range; one layout serves them all only where one does"
+        )
+    (axis,), step = plan.growing, layout.grows_by
+    for numbers in itertools.product(*variant.ranging.values()):
+        variables = plan.variables | dict(zip(variant.ranging, numbers, strict=True))
+        size = layouts.size(spec.register_layouts[plan.entry].axes[axis], variables)
+        if size % step:
+            said = f"{axis} = {size} is not a multiple of {step}, which the highest bits of i count"
+            raise NotLinearError(f"{said}; the elements of a smaller size must be the first of the largest one")
 
 
 def _bit_map(spec: Spec, plan: Plan) -> BitMap:

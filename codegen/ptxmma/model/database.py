@@ -58,6 +58,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     bits: int = 0  # container width of an element
     axes: dict[str, int]  # the size of each, the largest where an extent ranges: {"row": 16, "col": 8}
     growing: tuple[str, ...] = ()  # axes whose size depends on an extent that ranges
+    summed: str = ""  # the axis along which a product adds up: "col" of A, "row" of B
     apart: tuple[str, ...] = ()  # axes that belong to no coordinates
     steps: dict[str, int] = {}  # inputs and outputs whose numbers are multiples of more than 1: {"bit": 4}
     threads: int
@@ -81,6 +82,22 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     def zeros(self) -> dict[str, int]:
         """How many low bits of an input or output are always 0, where some are: its map leaves them out."""
         return {name: step.bit_length() - 1 for name, step in self.steps.items()}
+
+    @property
+    def grows_by(self) -> int:
+        """A growing fragment of a multiple of so many columns holds the first elements of the largest one; 0 where none grows.
+
+        The highest bits of ``i`` count that many columns at a time.
+        """
+        if len(self.growing) != 1 or "i" not in self.map.bits:
+            return 0
+        (axis,) = self.growing
+        step = 1 << self.map.outputs[axis]
+        for output, bit in reversed(self.map.bits["i"]):
+            if (output, 1 << bit) != (axis, step // 2):
+                break
+            step //= 2
+        return step
 
     @property
     def plane(self) -> tuple[str, str]:
