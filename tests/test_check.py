@@ -38,7 +38,8 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 DECLARED = """.reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<9>; .reg .f64 %fd<9>; .reg .pred %p<9>; .reg .b16 %rs<9>; .reg .u32 %u<9>;
 .reg .s32 %s<9>; .reg .f16x2 %h<9>; .reg .u64 %ud<9>; .reg .s64 %sd<9>; .reg .u16 %us<9>;
 .reg .v4 .b32 %v; .reg .v2 .b32 %v2; .reg .v4 .f32 %vf; .reg .f16 %hh<9>; .reg .b8 %b8; .reg .b128 %q<4>;
-.shared .align 8 .b32 vb; .local .f32 vf, vg; .param .u64 vd; .shared .b8 va[4]; .global .u32 vu = 3;"""
+.shared .align 8 .b32 vb; .local .f32 vf, vg; .param .u64 vd; .shared .b8 va[4]; .global .u32 vu = 3;
+.shared .align 32 .b8 vs[64]; .local .b8 vl[64]; .const .f32 vc;"""
 
 
 def module(body: str, *, version: str = "9.5", target: str = "sm_90a") -> str:

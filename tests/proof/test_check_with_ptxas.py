@@ -352,10 +352,45 @@ def _scaled() -> Iterator[str]:
         yield f"{opcode} {D}, {A}, {B}, {C}, %r0, {group}, %r1, {{0,0}};"
 
 
+_OFFSETS = [
+    "",
+    "+16",
+    " + -16",
+    "+(.s64)16",
+    "+2*8",
+    "+18446744073709551616",
+    "-16",
+    "+1.0",
+    "+",
+    "+nosuch",
+    "+%r0",
+    "+08",
+    "+vb",
+    "+4?1:0",
+]
+
+
+def _addresses() -> Iterator[str]:
+    """Whatever may be in brackets, and strides, of instructions with and without a state space."""
+    bases = [*_ITEMS, "vl", "vc", "%laneid", "%r0.x", "checked", "(%r0)", "vs"]
+    texts = [f"[{base}{offset}]" for base in bases for offset in (_OFFSETS if base in ("%r0", "%rd0", "vs") else ("", "+16"))]
+    texts += [*bases, "[ %rd0 ]", "[[%rd0]]", "[%rd0][0]", "[%rd0]+16", "[{%rd0}]", "[]"]
+    registers = "{%s0,%s1,%s2,%s3,%s4,%s5,%s6,%s7}"
+    for text in texts:
+        for space in ("", ".shared", ".shared::cta"):
+            yield f"ldmatrix.sync.aligned.m8n8.x1{space}.b16 {{%r0}}, {text};"
+            yield f"stmatrix.sync.aligned.m8n8.x1{space}.b16 {text}, {{%r0}};"
+        for space in ("", ".global", ".shared"):
+            yield f"wmma.load.a.sync.aligned.row.m16n16k16{space}.s8 {{%r0,%r1}}, {text};"
+            yield f"wmma.store.d.sync.aligned.row.m16n16k16{space}.s32 {text}, {registers};"
+        yield f"wmma.load.a.sync.aligned.row.m16n16k16.s8 {{%r0,%r1}}, [%rd0], {text};"
+
+
 @pytest.mark.parametrize(
     ("lines", "target"),
     [
         (_dense, "sm_90a"),
+        (_addresses, "sm_90a"),
         (_special, "sm_90a"),
         (_spellings, "sm_90a"),
         (_sparse, "sm_90a"),
@@ -389,11 +424,13 @@ def places(catalog: Catalog) -> list[Place]:
     """One for each operand and what rules may ask about it."""
     found: dict[object, Place] = {}
     for instruction in catalog.all():
-        facts = [instruction.variant.facts.get(name) for name in ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type")]
+        facts = [
+            instruction.variant.facts.get(name) for name in ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space")
+        ]
         for form in instruction.forms:
             for number, name in enumerate(ptx.items(form.syntax)):
-                if ptx.named(name) == [name]:
-                    found.setdefault((*facts, name), Place(instruction, form, number, form.operand(name)))
+                if ptx.named(name) == [name.strip("[]")]:
+                    found.setdefault((*facts, name), Place(instruction, form, number, form.operand(name.strip("[]"))))
     return list(found.values())
 
 
@@ -405,6 +442,10 @@ def _of_rule(places: list[Place], rule: Quirk) -> Iterator[tuple[str, dict[str, 
                 yield place.line(text), place.instruction.accepted_by()
 
 
+#: Register types that carry no operand.
+_BYTES = {"b8", "u8", "s8"}
+
+
 def _given(rule: Quirk, operand: Operand) -> Iterator[str]:
     if rule.constants:
         yield from dict.fromkeys(str(end) for end in (rule.least, rule.most, 0 if rule.least is None else rule.least) if end is not None)
@@ -414,7 +455,8 @@ def _given(rule: Quirk, operand: Operand) -> Iterator[str]:
         if "{}" in rule.registers and not operand.elements:
             yield vector(operand.register_types[0], 1)
         for bank in [each for each in rule.registers if each != "{}"] or operand.register_types:
-            yield vector(bank, rule.count or operand.registers) if operand.elements else register(bank)
+            text = vector(bank, rule.count or operand.registers) if operand.elements else register(bank)
+            yield f"[{text}]" if operand.alignment else text
 
 
 def test_every_rule_of_the_errata_applies_somewhere(catalog: Catalog, places: list[Place]) -> None:
@@ -423,7 +465,7 @@ def test_every_rule_of_the_errata_applies_somewhere(catalog: Catalog, places: li
     for erratum in spec.errata:
         for rule in erratum.rules:
             assert {rule.lowest, rule.highest} <= targets | {""}, erratum.id
-            assert set(rule.registers) <= banks | {"_", "{}"}, erratum.id
+            assert set(rule.registers) <= banks | _BYTES | {"_", "{}"}, erratum.id
             assert next(_of_rule(places, rule), None), erratum.id
 
 
@@ -439,7 +481,7 @@ def test_ptxas_answers_as_the_rules_of_the_errata_say(
     legality = Legality(catalog)
     wrong = []
     for target, assembler in judges.items():
-        asked = Lines.of((line for line, accepts in lines.items() if target in accepts), matrix.banks(catalog))
+        asked = Lines.of((line for line, accepts in lines.items() if target in accepts), [*matrix.banks(catalog), *sorted(_BYTES)])
         (answer,) = questions.ask([matrix.question(assembler, target, assembler.ptx, asked)], tmp_path, 1)
         refusals = questions.by_line(answer)
         assert target == "sm_101a" or 0 < len(refusals) < len(asked.texts)

@@ -1,8 +1,9 @@
-"""What is legal but doubtful: spellings, forms that the manual does not have, metadata that is undefined."""
+"""What is legal but doubtful: spellings, undocumented forms, metadata, addresses and strides whose behaviour is undefined."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,11 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts import granularity
 from ptxmma.check.findings import Severity
 from ptxmma.ptx import moves
+from ptxmma.ptx.operand_values import Address, Value
 
 if TYPE_CHECKING:
-    from ptxmma.ptx.operand_values import Value
+    from ptxmma.catalog.instructions import OperandForm
+    from ptxmma.catalog.operands import Operand
     from ptxmma.ptx.statements import Function, Statement
 
 #: Severity, rule and message.
@@ -25,6 +28,7 @@ class Advice:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.of_spelling = functools.lru_cache(maxsize=1 << 12)(self._of_spelling)
+        self.of_memory = functools.lru_cache(maxsize=1 << 12)(_of_memory)
         self._faults = functools.lru_cache(maxsize=1 << 12)(self._metadata_faults)
 
     def _of_spelling(self, instruction: Instruction, spelling: str) -> tuple[Remark, ...]:
@@ -87,6 +91,44 @@ class Advice:
         if not wrong:
             return ()
         return (f"the metadata is {value:#x}, with the fields {listed}: behaviour is undefined; legal fields: {', '.join(metadata.legal)}",)
+
+
+def _of_memory(instruction: Instruction, values: tuple[Value, ...]) -> tuple[tuple[int, Remark], ...]:
+    """The remarks on operands, by their number, that place a matrix in memory: what is not aligned, or overlaps."""
+    form = next((form for form in instruction.forms if len(form.operands) == len(values)), None)
+    if form is None:
+        return ()
+    pairs = enumerate(zip(form.operands, values, strict=True))
+    remarks = ((place, _of_address(operand, value) or _of_stride(form, operand, value)) for place, (operand, value) in pairs)
+    return tuple((place, remark) for place, remark in remarks if remark)
+
+
+def _of_address(operand: Operand, value: Value) -> Remark | None:
+    if not isinstance(value, Address) or not operand.alignment:
+        return None
+    needed = f"{operand.name} must be a multiple of {operand.alignment} bytes (PTX ISA {operand.source})"
+    if value.offset % operand.alignment:
+        sure = value.aligned and value.aligned % operand.alignment == 0
+        consequence = "behaviour is undefined" if sure else "the register would have to make up for it"
+        return "warning" if sure else "note", "alignment", f"{needed}, but its offset is only one of {value.offset}: {consequence}"
+    if value.aligned % operand.alignment:
+        return "note", "alignment", f"{needed}: declare the variable with .align {operand.alignment}, not {value.aligned}"
+    return None
+
+
+def _of_stride(form: OperandForm, operand: Operand, value: Value) -> Remark | None:
+    if not operand.unit or not isinstance(value, int) or operand.default is None or not 0 <= value != operand.default:
+        return None
+    if value < operand.default:
+        text = f"{operand.name} must be at least {operand.default} {operand.unit}, or be left out: behaviour is undefined"
+        return "warning", "stride", f"{text} (PTX ISA {operand.source})"
+    bits = form.operand(operand.of).bits
+    aligned = max(other.alignment for other in form.operands if other.of == operand.of)
+    if value * bits % (8 * aligned):
+        unit = 8 * aligned // math.gcd(8 * aligned, bits)
+        text = f"each row or column must start at a multiple of {aligned} bytes (PTX ISA {operand.source})"
+        return "note", "alignment", f"{text}: {operand.name} should be a multiple of {unit} {operand.unit}"
+    return None
 
 
 def _conditions(catalog: Catalog) -> list[dict[str, tuple[str | int, ...]]]:

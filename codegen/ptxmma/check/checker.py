@@ -168,8 +168,11 @@ class Checker:
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
         for severity, rule, message in remarks:
             yield _Remark(whole, severity, rule, message)
+        placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
+        for place, (severity, rule, message) in placed:
+            yield _Remark(function.operand(statement, place), severity, rule, message)
         if not instruction.sparse:
-            if exact and supported and not faults and not remarks and len(self._sound) < _MOST_SOUND:
+            if exact and supported and not faults and not remarks and not placed and len(self._sound) < _MOST_SOUND:
                 self._sound.add(key)
         elif not any(fault.severe for fault in faults):
             for place, message in self._advice.of_metadata(function, statement, instruction, values):

@@ -17,7 +17,6 @@ from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import (
-    ADDRESS,
     ANYTHING,
     BROKEN,
     DOUBLE,
@@ -27,6 +26,7 @@ from ptxmma.ptx.operand_values import (
     SINK,
     UNDECLARED,
     UNREGISTERED,
+    Address,
     Scalar,
     Value,
 )
@@ -41,7 +41,6 @@ _IN_WORDS = {
     UNDECLARED: "a name that is not declared here",
     SINK: "_",
     NEGATED: "a negated predicate",
-    ADDRESS: "an address",
     BROKEN: "text that cannot be read",
     UNREGISTERED: "a special register or a variable",
 }
@@ -175,8 +174,8 @@ class Legality:
 def _of_single(operand: Operand, value: Value) -> Fault | None:
     """What is wrong with an operand that is one register, constant or address."""
     must = f"{operand.name} must be {_wanted(operand)}"
-    if operand.kind == "address":
-        return None if value == ADDRESS else Fault("operand-kind", f"{must}, not {_in_words(value)}")
+    if operand.kind == "address" or isinstance(value, Address):
+        return _of_address(operand, value, must)
     if isinstance(value, tuple):
         return Fault("list", f"{must}, without braces")
     if isinstance(value, int):
@@ -191,6 +190,25 @@ def _of_single(operand: Operand, value: Value) -> Fault | None:
     if not operand.takes_register:
         return Fault("operand-kind", f"{must}, not a register")
     return None if value in operand.register_types else Fault("register-type", f"{must}, not .{value}")
+
+
+def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
+    """What is wrong with an operand that is an address, or must not be one."""
+    if operand.kind != "address" or not isinstance(value, Address):
+        plain = isinstance(value, str) and value not in _IN_WORDS
+        return Fault("operand-kind", f"{must}, not {'a register without brackets' if plain else _in_words(value)}")
+    base = value.base
+    if base == ANYTHING or base in operand.register_types:
+        return None
+    if isinstance(base, int):
+        return Fault("operand-kind", f"{must}, not {_in_words(base)}")
+    if base == BROKEN:
+        return Fault("syntax", f"{must}; this cannot be read as one")
+    if base in _RULES:
+        return Fault(_RULES[base], f"{must}, not {_in_words(base)}", element=0)
+    if not base.startswith("."):
+        return Fault("register-type", f"{must}, not of .{base}", element=0)
+    return None if base[1:] in operand.spaces else Fault("state-space", f"{must}, not one in {base}", element=0)
 
 
 def _of_list(operand: Operand, value: Value) -> Fault | None:
@@ -224,7 +242,8 @@ def _wanted(operand: Operand) -> str:
     """What an operand may be."""
     types = _either([f".{kind}" for kind in operand.register_types])
     if operand.kind == "address":
-        return f"an address in brackets, of a {types} register or a variable"
+        variable = f" or a variable in {_either([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
+        return f"an address [x] or [x+constant] where x is a {types} register{variable}"
     if operand.listed:
         return f"a list of {_count(operand.registers, f'{types} register')}"
     register = f"a {types} register" if operand.takes_register else ""
@@ -250,6 +269,8 @@ def _type(value: Scalar) -> str:
 
 
 def _in_words(value: Value) -> str:
+    if isinstance(value, Address):
+        return "an address"
     if isinstance(value, tuple):
         return "such a list"
     if isinstance(value, int):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.model import Facts, Quirk, Version, matches
-from ptxmma.ptx.operand_values import ANYTHING, SINK, Value
+from ptxmma.ptx.operand_values import ANYTHING, SINK, Address, Value
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
@@ -84,7 +84,9 @@ def _facts(instruction: Instruction, operand: Operand) -> Facts:
 
 
 def _fits(rule: Quirk, operand: Operand, value: Value) -> bool:
-    """Whether a rule is about a value: a constant, a register, or a list of registers of one type."""
+    """Whether a rule is about a value: a constant, a register, the register of an address, or a list of registers of one type."""
+    if isinstance(value, Address) or operand.kind == "address":
+        return isinstance(value, Address) and value.base in rule.registers
     if rule.constants:
         return isinstance(value, int) and (rule.least is None or rule.least <= value) and (rule.most is None or value <= rule.most)
     if isinstance(value, int) or isinstance(value, tuple) != operand.listed:

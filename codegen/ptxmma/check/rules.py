@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ptxmma.check import flow
 
 RULES: Mapping[str, str] = {
+    "alignment": "The address of a matrix, and of each of its rows or columns, has the alignment that the manual requires.",
     "constant": "A constant replaces a register; the manual does not have it, and not all assemblers generate code for it.",
     "immediate": "A constant is in the range that the operand allows.",
     "list": "A list is registers of one type in braces, and a single operand has no braces. Some assemblers accept other lists.",
@@ -18,6 +19,8 @@ RULES: Mapping[str, str] = {
     "register-type": "Registers have one of the types that assemblers accept for the operand.",
     "sink": "_ replaces elements of a result that are not needed, but not all of them, and nothing that is read.",
     "spelling": "The canonical spelling has every modifier, in the order of the manual.",
+    "state-space": "The variable of an address lies in the state space of the instruction.",
+    "stride": "The rows or columns of a matrix do not overlap.",
     "syntax": "An instruction has at most one predicate, commas between its operands, braces around lists, and a semicolon at its end.",
     "target": "The target has the instruction.",
     "too-many": "The function has more findings than are shown.",

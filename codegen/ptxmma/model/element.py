@@ -82,6 +82,7 @@ class Carrier(Entry, frozen=True, kw_only=True):
     elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
     when: tuple[Condition, ...]  # each says of which family or instruction
     registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
+    spaces: Annotated[tuple[Name, ...], SOME] = ()  # addresses: the state spaces whose variables they take as well
     source: Source
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 _LITERAL = re.compile(rb"0[xX]([0-9a-fA-F]+)U?|0[bB]([01]+)U?|0([0-7]*)U?|([1-9]\d*)U?")
 _FLOAT = re.compile(rb"[-+\s]*(?:0([fF])[0-9a-fA-F]{8}|0([dD])[0-9a-fA-F]{16}|(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
-_TOKEN = re.compile(rb"\s*(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?|WARP_SZ|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&^|!~()?:])")
+_TOKEN = re.compile(rb"\s*(\(\s*\.[su]64\s*\)|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?|WARP_SZ|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&^|!~()?:])")
 _SIMPLE = re.compile(rb"-?(?:0|[1-9]\d{0,17})")
 #: Characters of the longest expression that is evaluated.
 _LONGEST = 200
@@ -113,6 +113,8 @@ class _Expression:
         token = self._next()
         if token in _UNARY:
             return _wrapped(int(_UNARY[token](self._unary())))
+        if token.startswith(b"(") and token.endswith(b")"):  # a cast to signed or unsigned leaves the bits as they are
+            return self._unary()
         if token == b"(":
             value = self._conditional()
             if self._next() != b")":

@@ -1,12 +1,16 @@
 """What assemblers look at of an operand, its *value*.
 
 It is the type of a register (``"b32"``), the number of an integer constant, :data:`FLOAT` or :data:`DOUBLE` for other constants, one of
-the other names below, or a tuple of these for a list in braces.
+the other names below, a tuple of these for a list in braces, or an :class:`Address`.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import re
+
+import msgspec
 
 from ptxmma.ptx import literals
 from ptxmma.ptx.lines import VECTOR
@@ -18,26 +22,46 @@ UNDECLARED = "undeclared"  # a name without a declaration
 SINK = "_"
 NEGATED = "negated predicate"  # !%p
 UNREGISTERED = "no register"  # a special register or a variable: in lists it has its type
-ADDRESS = "address"  # [...]
 BROKEN = "broken"  # text that cannot be read
 ANYTHING = "anything"  # a placeholder, which fits everywhere
 
 #: The type of a predicate.
 PREDICATE = "pred"
 
+#: The largest alignment in bytes that is told apart from others.
+ALIGNED = 128
+
+
+class Address(msgspec.Struct, frozen=True):
+    """An address in brackets.
+
+    Attributes:
+        base: the type of its register, the state space of its variable with a dot (``".shared"``), a constant's number, or a name above.
+        offset: the largest power of two up to :data:`ALIGNED` that divides its offset in bytes.
+        aligned: the alignment with which its variable is declared, in bytes; 0 for a register.
+    """
+
+    base: str | int
+    offset: int = ALIGNED
+    aligned: int = 0
+
+
 Scalar = str | int
-Value = Scalar | tuple[Scalar, ...]
+Value = Scalar | tuple[Scalar, ...] | Address
 
 _NAME = re.compile(rb"[A-Za-z_$%][\w$%]*(?:\.\w+)?")
+_WORDS = re.compile(rb"[A-Za-z_$%][\w$%]*")
 _NEGATED = re.compile(rb"!\s*([A-Za-z_$%][\w$%]*)")
 _VECTOR = re.compile(r"v([248])\.(\w+)")
+_ADDRESS = re.compile(rb"\[\s*([A-Za-z_$%][\w$%]*)\s*(?:\+([^\[\]]*))?\]")
+_SUM = re.compile(rb"([A-Za-z_$%][\w$%]*)\s*\+(.*)", re.DOTALL)
 _CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE}
 
 
 def of_compact(text: str) -> Value:
     """The value of an operand as :func:`ptxmma.ptx.lines.compact` writes it: ``4f32``, ``{b32,f32}``, ``[b64]``, ``0``."""
     if text.startswith("["):
-        return ADDRESS
+        return Address(_compact_scalar(text[1:-1]))
     if text.startswith("{"):
         return tuple(map(_compact_scalar, text[1:-1].split(",")))
     match = VECTOR.fullmatch(text)
@@ -55,7 +79,9 @@ def values(operands: tuple[bytes, ...], registers: Scopes) -> tuple[Value, ...]:
 
 
 def elements(operand: Token) -> list[Token]:
-    """The elements of a list in braces, or the operand itself."""
+    """The elements of a list in braces, the base of an address, or the operand itself."""
+    if base := _ADDRESS.match(operand.text):
+        return [Token(base[1], operand.offset + base.start(1))]
     if not operand.text.startswith(b"{"):
         return [operand]
     tokens = []
@@ -76,13 +102,43 @@ def _list(text: bytes, registers: Scopes) -> Value:
 
 
 def _single(text: bytes, registers: Scopes) -> Value:
+    if text.startswith(b"["):
+        return _address(text, registers)
     kind = registers.known[text]
     if kind.startswith("v") and (vector := _VECTOR.fullmatch(kind)):
         return (vector[2],) * int(vector[1])
     if kind:
         return kind
     other = _other(text, registers)
+    if other == BROKEN and (summands := _SUM.fullmatch(text)) and literals.integer(summands[2].strip()) is not None:
+        return registers.known[summands[1]] or (ANYTHING if registers.unregistered(summands[1]) else UNDECLARED)
     return UNREGISTERED if other == UNDECLARED and registers.unregistered(text) else other
+
+
+def _address(text: bytes, registers: Scopes) -> Address:
+    """The value of an address: assemblers take a register or a variable, and behind a plus sign an offset that is a constant."""
+    base, offset = _parts(text)
+    kind = registers.known[base]
+    if kind == ANYTHING:
+        return _made(ANYTHING)
+    if not offset:  # PTX has no such address, unless something in it is unknown
+        unknown = any(registers.known[word] == ANYTHING for word in _WORDS.findall(text))
+        number = literals.integer(text[1:-1].strip())
+        return _made(ANYTHING if unknown else BROKEN if number is None else number)
+    if not kind and (variable := registers.variable(base)):
+        return _made(f".{variable.space}", offset, variable.alignment) if variable.space else _made(ANYTHING)
+    return _made(kind or registers.unregistered(base) or UNDECLARED, offset)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _parts(text: bytes) -> tuple[bytes, int]:
+    """The name in an address and the power of two that divides its offset; 0 where it is not a name and a constant."""
+    match = _ADDRESS.fullmatch(text)
+    offset = 0 if match and match[2] is None else literals.integer(match[2].strip()) if match else None
+    return (b"", 0) if match is None or offset is None else (match[1], math.gcd(offset, ALIGNED))
+
+
+_made = functools.lru_cache(maxsize=1 << 10)(Address)
 
 
 def _member(text: bytes, registers: Scopes) -> Scalar:
@@ -105,4 +161,4 @@ def _other(text: bytes, registers: Scopes) -> Scalar:
     if match := _NEGATED.fullmatch(text):
         kind = registers.known[match[1]]
         return NEGATED if kind in ("pred", ANYTHING) else UNDECLARED if not kind else BROKEN
-    return ADDRESS if text.startswith(b"[") and text.endswith(b"]") else BROKEN
+    return BROKEN

@@ -1,13 +1,17 @@
-"""The registers that a function declares, and where each is visible."""
+"""The registers that a function declares, and where each is visible; the variables that it can name."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
-from ptxmma.ptx import special_registers
+from ptxmma.ptx import special_registers, variables
 from ptxmma.ptx.tokens import braces
+from ptxmma.ptx.variables import Variable
+
+_Declared = TypeVar("_Declared")
 
 _REG = re.compile(rb"\.reg\b\s*((?:\.align\s+\d+\s*)?(?:\.\w+\s*)+)([^;(){}.]*)")
 _NAME = re.compile(rb"([\w$%]+)\s*(?:<\s*(\w+)\s*>)?")
@@ -19,23 +23,43 @@ _MOST_KNOWN = 1 << 16
 _MOST_DIGITS = 9
 
 
-class _Scope:
-    """What one block declares."""
+class _Names(Generic[_Declared]):
+    """What is declared of names, and of the prefixes of ``%r<100>``."""
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
-        self.names: dict[bytes, str] = {}
-        self.numbered: dict[bytes, tuple[int, str]] = {}  # prefix -> (how many, type)
+    def __init__(self) -> None:
+        self.names: dict[bytes, _Declared] = {}
+        self.numbered: dict[bytes, tuple[int, _Declared]] = {}  # prefix -> (how many, what)
 
-    def find(self, name: bytes) -> str | None:
+    def find(self, name: bytes) -> _Declared | None:
         declared = self.names.get(name)
         if declared is None and self.numbered:
             stem = name.rstrip(b"0123456789")
             for cut in range(max(len(stem), len(name) - _MOST_DIGITS), len(name)):
-                count, kind = self.numbered.get(name[:cut], (0, ""))
-                if int(name[cut:]) < count:
-                    return kind
+                numbered = self.numbered.get(name[:cut])
+                if numbered and int(name[cut:]) < numbered[0]:
+                    return numbered[1]
         return declared
+
+
+class _Scope(_Names[str]):
+    """The registers that one block declares, with their types."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.depth = depth
+
+
+class Variables(_Names[Variable]):
+    """The variables of a module or of a function.  Of a name that is declared twice, what the declarations have in common is known."""
+
+    def declare(self, text: bytes) -> None:
+        """Add what a text without comments declares."""
+        for name, count, variable in variables.declared(text):
+            before = self.names.get(name)
+            if count:
+                self.numbered[name] = _number(count), variable
+            else:
+                self.names[name] = before.merged(variable) if before else variable
 
 
 class _Known(dict[bytes, str]):
@@ -56,9 +80,14 @@ class _Known(dict[bytes, str]):
             kind = scope.find(name)
             if kind is not None:
                 return kind
-        selected = _SELECTED.match(name)
-        vector = _VECTOR.fullmatch(self[selected[1]]) if selected else None
-        return vector[2] if vector else ""  # assemblers do not mind an element that the vector does not have
+        return _of_vector(name, self.__getitem__)
+
+
+def _of_vector(name: bytes, kind_of: Callable[[bytes], str]) -> str:
+    """The type of an element of a vector, ``""`` for another name; assemblers do not mind an element that the vector does not have."""
+    selected = _SELECTED.match(name)
+    vector = _VECTOR.fullmatch(kind_of(selected[1])) if selected else None
+    return vector[2] if vector else ""
 
 
 class Scopes:
@@ -71,14 +100,12 @@ class Scopes:
         text: of the function.
         outer: what is declared at this depth of blocks is visible up to the end.
         given: registers that are declared before it.
-        variables: those of the module, with their types.
+        module: its variables.
     """
 
-    def __init__(
-        self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None, variables: dict[bytes, str] | None = None
-    ) -> None:
+    def __init__(self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None, module: Variables | None = None) -> None:
         self._text = text
-        self._global = variables
+        self._module = module
         self._outer = outer
         self._place = 0
         self._depth = 0
@@ -98,19 +125,27 @@ class Scopes:
             self._walk(offset)
         return self
 
-    def unregistered(self, name: bytes) -> str:
-        """The type that a list gives a special register or a variable of the module or function, ``""`` for another name.
+    def variable(self, name: bytes) -> Variable | None:
+        """A variable of the function or its module; it may belong to a block that is not open."""
+        local = self._local.find(name)
+        outer = self._module.find(name) if self._module is not None else None
+        return outer.merged(local) if local and outer else local or outer
 
-        Blocks in which variables are declared are not minded.
-        """
-        return special_registers.special(name) or self._variables[name]
+    def unregistered(self, name: bytes) -> str:
+        """The type that a list gives a special register or a variable, ``""`` for another name."""
+        return special_registers.special(name) or self._listed(name)
+
+    def _listed(self, name: bytes) -> str:
+        """The type that a list gives a variable, or an element of one that is a vector: that of a register."""
+        if variable := self.variable(name):
+            return variable.kind
+        return _of_vector(name, self._listed)
 
     @functools.cached_property
-    def _variables(self) -> _Known:
-        module, function = _Scope(0), _Scope(0)
-        module.names = self._global or {}
-        function.names.update(special_registers.variables(self._text))
-        return _Known([module, function])
+    def _local(self) -> Variables:
+        local = Variables()
+        local.declare(self._text)
+        return local
 
     def _walk(self, offset: int) -> None:
         """Open and close the blocks up to a place."""

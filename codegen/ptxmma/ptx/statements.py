@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.model import Spec
-from ptxmma.ptx import special_registers, tokens
-from ptxmma.ptx.scopes import Scopes
+from ptxmma.ptx import tokens
+from ptxmma.ptx.scopes import Scopes, Variables
 
 #: Where something new begins: a function, or another module in the same file.
 _BEGIN = re.compile(rb"\.(?:entry|func|version)\b")
@@ -76,22 +76,25 @@ class Module:
     Attributes:
         version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
         target: the architecture in its ``.target``, ``"sm_90a"``; ``""`` before one is seen.
-        variables: those that it declares outside functions, with their types; arrays are none.
+        variables: those that it declares outside functions.
     """
 
     def __init__(self) -> None:
         self.version = ""
         self.target = ""
-        self.variables: dict[bytes, str] = {}
+        self.variables = Variables()
+        self._unfinished = b""
 
     def read(self, text: bytes) -> None:
-        """Read the directives outside functions."""
+        """Read directives outside functions; the last one may go on in the next text."""
+        text = self._unfinished + text
+        self._unfinished = text[text.rfind(b";") + 1 :][-_LONGEST:]
         for match in _VERSION.finditer(text):
             self.version = match[1].decode()
         for match in _TARGET.finditer(text):
             if architecture := _ARCHITECTURE.search(match[1]):
                 self.target = architecture[0].decode()
-        self.variables.update(special_registers.variables(text))
+        self.variables.declare(text)
 
 
 class Opcodes:
@@ -156,7 +159,7 @@ class Function:
         self.line, self._column = pieces[0].line, pieces[0].column
         self._opcodes = opcodes
         self._counted = (0, self.line)
-        self.registers = Scopes(self.text, outer=1 if self.name else 0, variables=module.variables)
+        self.registers = Scopes(self.text, outer=1 if self.name else 0, module=module.variables)
 
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order."""
@@ -233,6 +236,19 @@ def _broken(text: bytes, start: int, end: int) -> int:
     return start + len(text[start:end]) - len(text[start:end].lstrip())
 
 
+def _behind(text: bytes) -> bytes:
+    """What follows the body of a function, or its declaration: directives of the module up to the next function.
+
+    The last brace belongs to the body, unless it belongs to the value of a variable, which has no semicolon.
+    """
+    end = len(text)
+    while (brace := text.rfind(b"}", 0, end)) >= 0:
+        end = text.rfind(b";", 0, brace) + 1
+        if b"=" not in text[end:brace]:
+            return text[brace + 1 :]
+    return text[text.find(b";") + 1 :]
+
+
 def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
     """The functions of a module and the text outside them, in order; together they have every byte."""
     module = Module()
@@ -247,8 +263,7 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
             function = Function(module, pieces, opcodes)
             pieces.clear()
             size = 0
-            if not function.name:
-                module.read(function.text)
+            module.read(function.text if not function.name else _behind(function.text))
             yield function
             del function  # before the next one is read
 

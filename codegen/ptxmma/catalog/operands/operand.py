@@ -41,6 +41,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         default: the value that wrappers assume for an immediate; None where it must be given.
         uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
         alignment: addresses: bytes to whose multiples they must be aligned; 0 for other operands.
+        spaces: addresses: the state spaces whose variables may stand there instead of a register.
         row_bytes: addresses: bytes of the row that begins at each; 0 for other operands.
         writes: addresses: whether the instruction writes the memory there.
         unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
@@ -70,6 +71,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     default: int | None = None
     uniform: str = ""
     alignment: int = 0
+    spaces: tuple[str, ...] = ()
     row_bytes: int = 0
     writes: bool = False
     unit: str = ""

@@ -70,7 +70,8 @@ class Context(NamedTuple):
             fits = self.name in entry.operands and (element in entry.elements if element else not entry.elements)
             if fits and matches(entry.when, facts):
                 usual = register_type(self.spec, entry.registers[0])
-                return {"register_types": entry.registers, "c_type": usual.c_type, "constraint": usual.constraint, "registers": 1}
+                known: Known = {"register_types": entry.registers, "c_type": usual.c_type, "constraint": usual.constraint, "registers": 1}
+                return known | {"spaces": entry.spaces}
         elements = f" with {element} elements" if element else ""
         raise LookupError(f"types.carriers has no entry for operand {self.name!r}{elements}")
 

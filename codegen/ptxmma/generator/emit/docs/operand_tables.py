@@ -53,12 +53,12 @@ def register_type_table(
             continue
         if any(matches(carrier.when, {**variant.facts, "operand": name}) for name in names for variant in variants):
             when = _here(carrier.when, entry)
-            key = (names, rest.condition(when), carrier.registers, carrier.source)
+            key = (names, rest.condition(when), carrier.registers, carrier.spaces, carrier.source)
             before = merged[key].elements if key in merged else ()
             merged[key] = msgspec.structs.replace(carrier, operands=names, elements=before + elements, when=when)
     return struct_tables.table(
         merged.values(),
-        titles={"operands": "Operand", "elements": "Type", "registers": "Register types"},
+        titles={"operands": "Operand", "elements": "Type", "registers": "Register types", "spaces": "Variables in"},
         cells={"when": lambda carrier: rest.condition(carrier.when)},
         first=("operands", "elements", "when"),
     )

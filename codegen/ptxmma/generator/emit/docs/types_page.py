@@ -27,7 +27,9 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
         "registers": struct_tables.table(
             types.registers, titles={"name": "Register type", "title": "Meaning"}, code=("name", "c_type", "constraint")
         ),
-        "carriers": struct_tables.table(types.carriers, titles={"elements": "With elements", "registers": "Register types"}),
+        "carriers": struct_tables.table(
+            types.carriers, titles={"elements": "With elements", "registers": "Register types", "spaces": "Variables in"}
+        ),
         "picture_name": gallery.other("types", lambda: _types_picture(types.elements)) if types.elements else "",
         "container_picture": gallery.other("containers", lambda: _containers_picture(types.containers, by_name))
         if types.containers

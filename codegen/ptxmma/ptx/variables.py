@@ -1,0 +1,80 @@
+"""The variables that PTX declares: their state spaces, types and alignments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+#: A state space, attributes, perhaps a vector, and the type; state spaces of instructions follow a word.
+_DECLARATION = re.compile(
+    rb"\.(?<![\w:]\.)(?P<space>param|global|const|shared|local)\b"
+    rb"(?P<kinds>(?:\s*\.\s*(?:align\s+\d+|attribute\s*\((?:[^()]|\([^()]*\))*\)|\w+))+)"
+)
+_ALIGNED = re.compile(rb"\.\s*align\s+(\d{1,9})")
+_TYPE = re.compile(rb"(?:\.\s*(v[248])\s*)?\.\s*([busf](\d{1,3})(x2)?)\b")
+_VARIABLE = re.compile(rb"\s*([\w$%]+)\s*(?:<\s*(\w+)\s*>\s*)?((?:\[[^\[\]]*\]\s*)*)")
+_BRACE = re.compile(rb"[{}]")
+_VALUE = re.compile(rb"[^,;{}]*")
+_BLANKS = re.compile(rb"\s*")
+
+
+class Variable(NamedTuple):
+    """A declared variable.
+
+    Attributes:
+        space: its state space, ``"shared"``; ``""`` where declarations of one name differ.
+        kind: the type that a list of registers takes it for, ``"f32"`` or ``"v4.f32"``; ``""`` for an array or an opaque type.
+        alignment: bytes to whose multiples it is aligned at least.
+    """
+
+    space: str
+    kind: str
+    alignment: int
+
+    def merged(self, other: Variable) -> Variable:
+        """What is known where either declaration may be the one that counts."""
+        space = self.space if self.space == other.space else ""
+        return Variable(space, other.kind, math.gcd(self.alignment, other.alignment))
+
+
+def declared(text: bytes) -> Iterator[tuple[bytes, bytes, Variable]]:
+    """The variables that a text without comments declares: name, count of ``name<count>`` (else empty), and the variable."""
+    place = 0
+    while match := _DECLARATION.search(text, place):
+        place = match.end()
+        space, kinds = match["space"].decode(), match["kinds"]
+        kind, size = _kind(kinds)
+        aligned = _ALIGNED.search(kinds)
+        alignment = int(aligned[1]) if aligned else size
+        while name := _VARIABLE.match(text, place):
+            yield name[1], name[2] or b"", Variable(space, "" if name[3] else kind, alignment)
+            place = _after_value(text, name.end())
+            if text[place : place + 1] != b",":
+                break
+            place += 1
+
+
+def _kind(kinds: bytes) -> tuple[str, int]:
+    """The type among the directives of a declaration, and its size in bytes, which is its alignment without another."""
+    match = _TYPE.search(kinds)
+    if match is None:
+        return "", 1
+    vector, name, bits, pair = match.groups()
+    size = int(bits) * (2 if pair else 1) * (int(vector[1:]) if vector else 1) // 8
+    return b".".join(filter(None, (vector, name))).decode(), max(size, 1)
+
+
+def _after_value(text: bytes, place: int) -> int:
+    """Where a declaration goes on behind the value of a variable, if it has one."""
+    if text[place : place + 1] != b"=":
+        return place
+    place = _VALUE.match(text, place).end()  # type: ignore[union-attr]  # it matches everywhere
+    depth = 0
+    for brace in _BRACE.finditer(text, place) if text[place : place + 1] == b"{" else ():
+        depth += 1 if brace[0] == b"{" else -1
+        place = brace.end()
+        if not depth:
+            break
+    return _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # so does this
