@@ -14,7 +14,7 @@ import pytest
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import block_scaling, c_headers, matrices
-from ptxmma.matrices import scaling
+from ptxmma.matrices import float_codes, scaling
 from ptxmma.matrices.scaling import Format
 from ptxmma.model import BlockFormat
 
@@ -132,7 +132,7 @@ def _floats() -> Any:
 def test_every_code_is_decoded_as_in_python(catalog: Catalog, library: ctypes.CDLL, name: str) -> None:
     element = layouts.element_type(catalog.database.spec, name)
     count = 1 << element.exponent + element.mantissa + element.sign
-    expected = scaling._decoder(element)[:count]
+    expected = float_codes.decoder(element)[:count]
     found = _decoded(library, name, count)
     np.testing.assert_array_equal(found, expected)
     finite = ~np.isnan(expected)
@@ -143,7 +143,7 @@ def test_every_code_is_decoded_as_in_python(catalog: Catalog, library: ctypes.CD
 def test_floats_are_rounded_as_in_python(catalog: Catalog, library: ctypes.CDLL, name: str) -> None:
     element = layouts.element_type(catalog.database.spec, name)
     values = _floats()
-    np.testing.assert_array_equal(_encoded(library, name, values), scaling._encode(values.copy(), element, scaling._FLOAT32))
+    np.testing.assert_array_equal(_encoded(library, name, values), float_codes.encode(values.copy(), element, float_codes.FLOAT32))
     nan = int(_encoded(library, name, np.array([np.nan], np.float32))[0])
     assert nan == ((1 << element.bits - 1) - 1 if element.nan else element.largest_code)
 
@@ -151,7 +151,7 @@ def test_floats_are_rounded_as_in_python(catalog: Catalog, library: ctypes.CDLL,
 def test_scale_types_encode_as_their_kind_does(catalog: Catalog, library: ctypes.CDLL) -> None:
     values = _floats()
     ue4m3 = layouts.element_type(catalog.database.spec, "ue4m3")
-    expected = np.where(np.signbit(values), 0, scaling._encode(np.abs(values), ue4m3, scaling._FLOAT32))
+    expected = np.where(np.signbit(values), 0, float_codes.encode(np.abs(values), ue4m3, float_codes.FLOAT32))
     np.testing.assert_array_equal(_encoded(library, "ue4m3", values), expected)
     with np.errstate(divide="ignore"):
         exponents = np.where(np.isinf(values) | (values == 0), np.where(values == 0, -127, 127), np.frexp(values)[1] - 1)

@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as arrays
 from ptxmma.arrays import elements as types
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.matrices import scaling
+from ptxmma.matrices import float_codes, scaling
 from ptxmma.matrices.scaling import Format
 from ptxmma.model import ElementType
 
@@ -96,7 +96,7 @@ def test_every_code_is_decoded_as_the_definition_says(catalog: Catalog, name: st
     element = layouts.element_type(catalog.database.spec, name)
     codes = range(1 << element.exponent + element.mantissa + element.sign)
     expected = np.array([_number(code, element) for code in codes], np.float32)
-    np.testing.assert_array_equal(scaling._decoder(element)[: len(codes)], expected)
+    np.testing.assert_array_equal(float_codes.decoder(element)[: len(codes)], expected)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_largest_numbers_are_those_of_the_standard(catalog: Catalog, name: s
     assert largest == max(number for number, _ in _numbers(element)) == float(_finfo(types.dtype(element)).max)
 
 
-@pytest.mark.parametrize("work", [scaling._FLOAT32, scaling._FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("work", [float_codes.FLOAT32, float_codes.FLOAT64], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", _NARROW[:5])
 def test_ties_go_to_even_and_neighbours_of_ties_do_not(catalog: Catalog, name: str, work: Any) -> None:
     element = layouts.element_type(catalog.database.spec, name)
@@ -117,10 +117,10 @@ def test_ties_go_to_even_and_neighbours_of_ties_do_not(catalog: Catalog, name: s
         middle = work.dtype.type((low + high) / 2)
         given = np.array([low, np.nextafter(middle, work.dtype.type(0)), middle, np.nextafter(middle, work.dtype.type(np.inf))], work.dtype)
         expected = [code, code, code + (code & 1), code + 1]
-        assert scaling._encode(given.copy(), element, work).tolist() == expected
-        assert scaling._encode(-given, element, work).tolist() == [1 << element.bits - 1 | one for one in expected]
+        assert float_codes.encode(given.copy(), element, work).tolist() == expected
+        assert float_codes.encode(-given, element, work).tolist() == [1 << element.bits - 1 | one for one in expected]
     beyond = np.array([numbers[-1][0] * 1.01, np.finfo(work.dtype).max, np.inf], work.dtype)
-    assert scaling._encode(beyond, element, work).tolist() == [numbers[-1][1]] * 3
+    assert float_codes.encode(beyond, element, work).tolist() == [numbers[-1][1]] * 3
 
 
 # --- matrices ---------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import catalog
-from ptxmma.matrices import sparse
+from ptxmma.matrices import sparse, sparse_blocks, torch_sparse
 from ptxmma.model import Choice, ElementType, Granularity
 
 _SPEC = catalog().database.spec
@@ -223,7 +223,7 @@ def test_nan_and_infinity_are_not_zero() -> None:
 @pytest.mark.parametrize("name", _PATTERNS)
 @pytest.mark.parametrize("block", [1, 64, 1 << 16])
 def test_strides_batches_and_blocks(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sparse, "_BLOCK", block)
+    monkeypatch.setattr(sparse_blocks, "BLOCK", block)
     rng = np.random.default_rng(7)
     dense = rng.integers(-9, 9, (2, 3, 5, 48)).astype(np.float32)
     pruned = sparse.prune(dense, name)
@@ -277,7 +277,7 @@ def test_padding() -> None:
 @pytest.mark.parametrize("block", [1, 64, 1 << 16])
 def test_padding_of_batches_goes_away(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever lies in memory, padded is as if zeros followed, and the shape crops them; masks as well."""
-    monkeypatch.setattr(sparse, "_BLOCK", block)
+    monkeypatch.setattr(sparse_blocks, "BLOCK", block)
     dense = np.random.default_rng(8).integers(-9, 9, (3, 2, 5, 45)).astype(np.float16).transpose(1, 0, 2, 3)
     whole = np.pad(dense, [(0, 0)] * 3 + [(0, 3)])
     pruned = sparse.prune(whole, name)
@@ -421,7 +421,7 @@ def test_pytorch_takes_what_we_make() -> None:
 def test_pytorch_holds_what_we_say() -> None:
     torch = pytest.importorskip("torch")
     held = {str(dtype).removeprefix("torch.") for dtype in torch.sparse.SparseSemiStructuredTensorCUTLASS._DTYPE_SHAPE_CONSTRAINTS}
-    assert {dtype.name for dtype in sparse._torch_patterns()} == held
+    assert {dtype.name for dtype in torch_sparse._torch_patterns()} == held
 
 
 def test_pytorch_shares_what_may_be_written() -> None:
@@ -637,7 +637,7 @@ def test_working_memory_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     whole: Array = np.zeros((2048, 4096), np.float16)
     whole[..., ::2] = 1
     _working_memory_is_small(whole, pad=False)
-    monkeypatch.setattr(sparse, "_BLOCK", sparse._BLOCK >> 4)
+    monkeypatch.setattr(sparse_blocks, "BLOCK", sparse_blocks.BLOCK >> 4)
     whole = np.ascontiguousarray(whole[::16]).reshape(2, 64, 4096)
     views = [whole, whole.transpose(1, 0, 2), np.asfortranarray(whole), whole.reshape(2, -1)[:, :-2], whole.reshape(4, -1)[::2]]
     for matrix, pad in itertools.product(views, (False, True)):

@@ -15,7 +15,6 @@ import msgspec
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.layouts import granularity
 from ptxmma.matrices.canonical import (
     STRIDES,
     Canonical,
@@ -29,6 +28,7 @@ from ptxmma.matrices.canonical import (
     readable,
     stored,
 )
+from ptxmma.matrices.product_operands import product_operands
 from ptxmma.model import DescriptorField, ElementType, SharedMemory, formula
 
 _DESCRIPTOR_BITS = 64
@@ -206,15 +206,11 @@ def _sizes(majorness: str, database: DatabaseLike) -> set[tuple[int, int, int]]:
     if known is None:
         known = entries.database.memo[("described", majorness)] = set()
         for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
-            element, variant = types.get(instruction.qualifiers.get("atype", "")), instruction.variant
-            if element is None or variant.extents != variant.largest:
-                continue
-            m, n, k = (variant.extents[name] for name in ("m", "n", "k"))
-            pattern = granularity(entries.database.spec, variant)
-            for kind in variant.instruction.operand_kinds.values():
-                if kind.kind == "descriptor":
-                    depth = k // pattern.ratio if pattern and kind.sparse else k
-                    known.add((m if kind.of == "a" else n, depth, element.bits))
+            if instruction.variant.extents == instruction.variant.largest:
+                operands = product_operands(instruction)
+                for each in (operands.a, operands.b):
+                    if each.described and each.element.name in types:
+                        known.add((each.lines, each.depth, each.element.bits))
     return known
 
 

@@ -29,7 +29,7 @@ from ptxmma.catalog.scales import Scales
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices import packing
 from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits
-from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices import float_codes, scaling, sparse
 from ptxmma.model import BlockFormat, ElementType, Granularity
 
 #: Cases in one source file: few enough that the compiler's processes share the work.
@@ -471,7 +471,7 @@ def test_numbers(machine: Machine, catalog: Catalog, formats: list[BlockFormat])
         if element.sign:
             encoded = np.zeros(floats.shape, np.uint32)
             machine.run(f"encode {name}", floats.size, encoded, floats)
-            np.testing.assert_array_equal(encoded, scaling._encode(floats.copy(), element, scaling._FLOAT32), name)
+            np.testing.assert_array_equal(encoded, float_codes.encode(floats.copy(), element, float_codes.FLOAT32), name)
 
 
 # --- structured sparsity ----------------------------------------------------------------------------------------------------

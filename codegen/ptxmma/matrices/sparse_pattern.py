@@ -1,0 +1,74 @@
+"""Patterns of structured sparsity with the tables that compression and its inverse look up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxmma.arrays.metadata_bytes import FIELD_BITS, from_fields
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.model import Spec
+
+
+class Pattern:
+    """A pattern of structured sparsity with the tables that compression and its inverse look up.
+
+    Attributes:
+        name: ``"2:4"``.
+        chunk: elements that one field describes; kept: those of them that are stored; unit: elements kept or dropped together.
+        units: units of a chunk; stored_units: how many of them are stored.
+    """
+
+    def __init__(self, spec: Spec, name: str) -> None:
+        entries = [entry for entry in spec.granularities if entry.name == name]
+        first = entries[0]
+        if first.index_bits * first.indices != FIELD_BITS:
+            raise ValueError(
+                f"{name} has fields of {first.index_bits * first.indices} bits; row-major metadata holds fields of {FIELD_BITS}"
+            )
+        self.spec = spec
+        self.name, self.chunk, self.kept, self.unit = name, first.chunk, first.kept, first.unit
+        self.units, self.stored_units = first.units, first.kept // first.unit
+        self.fields = {int(occupied, 2): int(field, 2) for occupied, field in spec.choice(first).fields.items()}
+        legal = list(dict.fromkeys(field for entry in entries for field in entry.legal))
+        self.faults = first.faults(legal)
+
+        # By field; what an illegal one places is never looked at.
+        self.legal = ~np.isin(np.arange(1 << FIELD_BITS), list(self.faults))
+        places = np.zeros((1 << FIELD_BITS, self.stored_units), np.intp)
+        for field in legal:
+            places[int(field, 2)] = first.kept_units(field)
+        # By byte of metadata: whether both fields are legal, and the units of two chunks that its values are.
+        low, high = np.arange(256) & 15, np.arange(256) >> 4
+        self.legal_bytes = self.legal[low] & self.legal[high]
+        self.places = np.concatenate([places[low], self.units + places[high]], axis=1)
+        # By byte whose bits say which of eight units are not zero: how many chunks have too many, and the metadata.
+        chunks = [[byte >> start & (1 << self.units) - 1 for start in range(0, 8, self.units)] for byte in range(256)]
+        self.crowded = np.array([sum(chunk not in self.fields for chunk in row) for row in chunks], np.uint8)
+        self.metadata = from_fields(np.array([[self.fields.get(chunk, 0) for chunk in row] for row in chunks], np.uint8))
+        for table in (self.legal, self.legal_bytes, self.places, self.crowded, self.metadata):
+            table.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"<Pattern {self.name}>"
+
+
+def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
+    """The pattern of that name in a database, which the functions of this module take in the place of its name.
+
+    Raises:
+        ValueError: the database has no such pattern.
+    """
+    source = catalog(database).database
+    known = dict.fromkeys(entry.name for entry in source.spec.granularities)
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"unknown pattern {name!r}; known: {', '.join(known)}")
+    key = ("sparse", name)
+    if key not in source.memo:
+        source.memo[key] = Pattern(source.spec, name)
+    known_pattern: Pattern = source.memo[key]
+    return known_pattern
+
+
+def pattern_of(given: str | Pattern) -> Pattern:
+    """A pattern, or the one of that name."""
+    return given if isinstance(given, Pattern) else pattern(given)
