@@ -138,7 +138,8 @@ def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
 
 def reading(entry: RegisterLayout, extents: Collection[str]) -> tuple[str, ...]:
     """The axes of an entry whose sizes read some of these extents."""
-    return tuple(axis for axis, text in entry.axes.items() if formula.names(formula.parse(text)).keys() & set(extents))
+    # Of a list: only so does Python 3.10 make the one empty tuple that JSON leaves out as the default.
+    return tuple([axis for axis, text in entry.axes.items() if formula.names(formula.parse(text)).keys() & set(extents)])
 
 
 def ending(entry: RegisterLayout) -> str:

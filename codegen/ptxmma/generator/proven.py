@@ -65,8 +65,9 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
             executed=(evidence.Executed(chip=_chip(chip), launches=sum(ran.launches.values()), wrong=ran.wrong, machine=ran.machine),)
             if ran
             else (),
-            peers=tuple(atom for line in definitions for atoms in line.agree.values() for atom in atoms if atom not in line.differ),
-            differing=tuple(atom for line in definitions for atom in line.differ),
+            # Of lists: only so does Python 3.10 make the one empty tuple that JSON leaves out as the default.
+            peers=tuple([atom for line in definitions for atoms in line.agree.values() for atom in atoms if atom not in line.differ]),
+            differing=tuple([atom for line in definitions for atom in line.differ]),
             stale=tuple(stale),
         )
     tools = tuple(tool for witness in (asked, chip, peers) if witness.run for tool in witness.run.tools)
