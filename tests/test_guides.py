@@ -11,7 +11,7 @@ import pytest
 import ptxmma
 from ptxmma.generator.emit import cuda
 
-_GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator")
+_GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator", "moving")
 
 
 def _run(text: str, name: str, names: dict[str, object]) -> int:

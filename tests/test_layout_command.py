@@ -543,10 +543,11 @@ def test_a_question_imports_only_what_it_needs(module: str, question: tuple[str,
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
 
 
-def test_the_guide_shows_what_happens(root: Path, tmp_path: Path) -> None:
-    page = (root / "docs" / "questions.rst").read_text(encoding="utf-8") + "\n"
+@pytest.mark.parametrize(("guide", "verbs"), [("questions", {"layout", "trace", "descriptor", "smem"}), ("moving", {"layout", "trace"})])
+def test_a_guide_shows_what_happens(root: Path, tmp_path: Path, guide: str, verbs: set[str]) -> None:
+    page = (root / "docs" / f"{guide}.rst").read_text(encoding="utf-8") + "\n"
     shown = list(sessions(page))
-    assert {command.split()[1] for command, _ in shown} == {"layout", "trace", "descriptor", "smem"}
+    assert {command.split()[1] for command, _ in shown} == verbs
     for command, text in shown:
         output = printed(command, tmp_path)
         assert is_shown(output, text), f"`make transcripts` records this again:\n$ {command}\n{output}"
