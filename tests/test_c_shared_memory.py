@@ -29,7 +29,7 @@ _FIELDS = _SPEC.shared_memory.descriptor
 _MODES = {mode.name: mode for mode in _SPEC.shared_memory.swizzles}
 _MAJORNESS: list[str] = list(dict.fromkeys(layout.majorness for layout in _SPEC.shared_memory.layouts))
 _TYPES = {entry.name: number for number, entry in enumerate(_SPEC.types.elements, 1)}
-_READABLE = [(name, entry.majorness) for entry in _SPEC.shared_memory.majorness for name in map(str, entry.of[0]["atype"])]
+_READABLE = [(name, entry.majorness) for entry in _SPEC.shared_memory.majorness for name in entry.elements]
 
 _LIBRARY = """
 #include "ptxmma/shared_layout.h"

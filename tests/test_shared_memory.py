@@ -27,7 +27,7 @@ _MEMORY: SharedMemory = _SPEC.shared_memory
 _TYPES = {entry.name: entry for entry in _SPEC.types.elements}
 _MODES = {mode.name: mode for mode in _MEMORY.swizzles}
 #: Every type with every majorness that instructions read it with.
-_READABLE = [(name, entry.majorness) for entry in _MEMORY.majorness for name in map(str, entry.of[0]["atype"])]
+_READABLE = [(name, entry.majorness) for entry in _MEMORY.majorness for name in entry.elements]
 
 
 def _random(element: ElementType, shape: tuple[int, ...], seed: int = 0) -> Any:

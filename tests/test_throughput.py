@@ -62,7 +62,7 @@ def test_a_made_up_chip(tmp_path: Path) -> None:
         ('["10", "20"]', '["10", "10"]', r"2000 operations x 10 SMs x 1000 MHz are 20\.0 \* 10\*\*12 a second, not 10"),
         ('["10", "20"]', '["10"]', "give one number, or with sparse two: of dense and of sparse operands"),
         ('atype: "f16"', 'atype: "f17"', "no form has atype 'f17'; there are f16"),
-        ('atype: "f16"', 'colour: "red"', "the condition tests 'colour', which is no fact here"),
+        ('atype: "f16"', 'colour: "red"', "the condition tests 'colour', which is not a fact here"),
         ('atype: "f16"', 'atype: "f16", mood: ["happy", "sad"], k: 32', "nothing that this condition admits has"),
         ("clock: 1000", 'clock: "fast"', "'fast' is not of type integer: MHz"),
     ],

@@ -504,20 +504,19 @@ CREATE TABLE choice_fields (
   PRIMARY KEY ("choice", "name")
 ) WITHOUT ROWID;
 
--- Which scale vectors and scale types a kind admits.
+-- The scale factors of some instructions.
 CREATE TABLE block_scaling (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
-  "kind" TEXT NOT NULL,
-  "scale_vec" TEXT NOT NULL,
+  "condition" TEXT,  -- JSON
   "blocks" INTEGER NOT NULL,
   "source" TEXT NOT NULL
 );
 
-CREATE TABLE block_scaling_stypes (
+CREATE TABLE block_scaling_types (
   "block_scaling" INTEGER NOT NULL REFERENCES block_scaling("id"),
   "position" INTEGER NOT NULL,
-  "stype" TEXT NOT NULL,
+  "type" TEXT NOT NULL,
   PRIMARY KEY ("block_scaling", "position")
 ) WITHOUT ROWID;
 
@@ -607,10 +606,16 @@ CREATE TABLE majorness (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
   "majorness" TEXT NOT NULL,
-  "condition" TEXT,  -- JSON
   "text" TEXT NOT NULL,
   "source" TEXT NOT NULL
 );
+
+CREATE TABLE majorness_elements (
+  "majorness" INTEGER NOT NULL REFERENCES majorness("id"),
+  "position" INTEGER NOT NULL,
+  "element" TEXT NOT NULL,
+  PRIMARY KEY ("majorness", "position")
+) WITHOUT ROWID;
 
 -- A field of the 64-bit matrix descriptor.
 CREATE TABLE descriptor_fields (
@@ -4214,12 +4219,12 @@ INSERT INTO choice_fields VALUES
 (2,'0b10',2,'0b1110');
 
 INSERT INTO block_scaling VALUES
-(1,0,'kind::mxf8f6f4','scale_vec::1X',1,'9.7.14.3'),
-(2,1,'kind::mxf4','scale_vec::2X',2,'9.7.14.3'),
-(3,2,'kind::mxf4nvf4','scale_vec::2X',2,'9.7.14.3'),
-(4,3,'kind::mxf4nvf4','scale_vec::4X',4,'9.7.14.3');
+(1,0,'[{"kind":["kind::mxf8f6f4"],"scale_vec":["scale_vec::1X"]}]',1,'9.7.14.3'),
+(2,1,'[{"kind":["kind::mxf4"],"scale_vec":["scale_vec::2X"]}]',2,'9.7.14.3'),
+(3,2,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::2X"]}]',2,'9.7.14.3'),
+(4,3,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::4X"]}]',4,'9.7.14.3');
 
-INSERT INTO block_scaling_stypes VALUES
+INSERT INTO block_scaling_types VALUES
 (1,0,'ue8m0'),
 (2,0,'ue8m0'),
 (3,0,'ue8m0'),
@@ -4286,8 +4291,20 @@ INSERT INTO canonical_layout_swizzles VALUES
 (4,2,'128B');
 
 INSERT INTO majorness VALUES
-(1,0,'K','[{"atype":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"]}]','Every type can be read K-major.','9.7.15.5.2'),
-(2,1,'MN','[{"atype":["f16","bf16"]}]','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2');
+(1,0,'K','Every type can be read K-major.','9.7.15.5.2'),
+(2,1,'MN','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2');
+
+INSERT INTO majorness_elements VALUES
+(1,0,'f16'),
+(1,1,'bf16'),
+(1,2,'tf32'),
+(1,3,'e4m3'),
+(1,4,'e5m2'),
+(1,5,'u8'),
+(1,6,'s8'),
+(1,7,'b1'),
+(2,0,'f16'),
+(2,1,'bf16');
 
 INSERT INTO descriptor_fields VALUES
 (1,0,'start_address','start of the matrix in shared memory',0,14,4,'bytes','9.7.15.5.1.2.2'),

@@ -4598,10 +4598,10 @@ export const database = {
    }
   ],
   "majorness": [
-   {"majorness":"K","of":[{"atype":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"]}],"text":"Every type can be read K-major.","source":"9.7.15.5.2"},
+   {"majorness":"K","elements":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"text":"Every type can be read K-major.","source":"9.7.15.5.2"},
    {
     "majorness": "MN",
-    "of": [{"atype":["f16","bf16"]}],
+    "elements": ["f16","bf16"],
     "text": "Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.",
     "source": "9.7.15.5.2"
    }

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.model import Database, Layout, matches
+from ptxmma.model import Database, Layout
 from ptxmma.model.bitmap import BitMap
 
 #: Digits of a digest.
@@ -69,7 +69,10 @@ def _computed(instruction: Instruction) -> Iterator[str]:
         yield f"{instruction.metadata.selectors} {' '.join(instruction.metadata.legal)} {_layout(database, instruction.metadata.layout)}"
     if any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands):
         memory = database.spec.shared_memory
-        readable = [entry.majorness for entry in memory.majorness if matches(entry.of, instruction.variant.facts)] if memory else []
+        types = {
+            instruction.matrix_types[operand.of] for form in instruction.forms for operand in form.operands if operand.kind == "descriptor"
+        }
+        readable = [entry.majorness for entry in memory.majorness if types.issubset(entry.elements)] if memory else []
         yield f"{' '.join(readable)} {_shared_memory(database)}"
 
 

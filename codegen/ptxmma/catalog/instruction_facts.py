@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from ptxmma.catalog import layouts, operands, requirements
+from ptxmma.catalog.matrix_types import matrix_types, operand_names
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
@@ -98,6 +99,11 @@ class Instruction:
     def qualifiers(self) -> dict[str, str]:
         """The value of each qualifier, without its dot; ``""`` where it is absent."""
         return {name: str(self.variant.facts.get(name, "")) for name in self.variant.instruction.qualifiers}
+
+    @property
+    def matrix_types(self) -> dict[str, str]:
+        """The element type of each of its matrices, in registers or in shared memory: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
+        return matrix_types(self.variant)
 
     def accepted_by(self) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""
@@ -219,8 +225,3 @@ def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str
         if operand.kind == "descriptor" and operand.of in either:
             return "descriptor"
     return ""
-
-
-def operand_names(syntax: str) -> list[str]:
-    """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
-    return [name.strip(" {}[]") for name in syntax.split(",")] if syntax else []

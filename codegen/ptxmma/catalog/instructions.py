@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ptxmma.arguments import shortened
-from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm, operand_names
+from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
+from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
 from ptxmma.catalog.variants import Spellings, expand, fixed_tokens
 from ptxmma.model import Database, InstructionSet
 
@@ -154,7 +155,7 @@ def instructions(
     """The instructions for which every given filter holds, as an iterator; the filters are checked at once.
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an
-    earlier one.  ``family`` is one of ``mma``, ``mma.sp``, ``wgmma``, ``wgmma.sp``.  ``atype`` is the type of A, ``element`` that of
+    earlier one.  ``family`` is that of a page of the reference, as ``mma.sp``.  ``atype`` is the type of A, ``element`` that of
     any operand.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
 
     Raises:
@@ -179,6 +180,12 @@ def _shapes(found: Instruction) -> tuple[str, ...]:
     return found.variant.shape, found.variant.shape_label
 
 
+def _type_of_a(instruction: Instruction) -> str:
+    """The element type of the first matrix that it multiplies; ``""`` where it multiplies none."""
+    names = multiplicands(instruction.variant.instruction) if instruction.operation == "multiply" else ()
+    return matrix_types(instruction.variant)[names[0]] if names else ""
+
+
 def _passing(
     held: Catalog,
     family: str | None,
@@ -190,7 +197,7 @@ def _passing(
     sparse: bool | None,
 ) -> Iterator[Instruction]:
     for found in held.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
-        if atype is not None and found.variant.facts.get("atype") != atype:
+        if atype is not None and atype != _type_of_a(found):
             continue
         if element is not None and element not in found.qualifiers.values():
             continue

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, Facts, SharedMemory, Spec, Swizzle, formula, matches
+from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Swizzle, formula
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.
 STRIDES = {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}
@@ -83,13 +83,7 @@ def readable(majorness: str, database: DatabaseLike) -> dict[str, ElementType]:
     """The element types that instructions read with a majorness, by name."""
     spec, memory = catalog(database).database.spec, memory_of(database)
     entries = [entry for entry in memory.majorness if entry.majorness == majorness]
-    return {each.name: each for each in spec.types.elements if any(matches(entry.of, _typed(spec, each.name)) for entry in entries)}
-
-
-def _typed(spec: Spec, element: str) -> Facts:
-    """The facts of an instruction whose matrices in shared memory have elements of a type."""
-    kinds = (kind for entry in spec.instructions for kind in entry.operand_kinds.values())
-    return dict.fromkeys((kind.type for kind in kinds if kind.kind == "descriptor"), element)
+    return {each.name: each for each in spec.types.elements if any(each.name in entry.elements for entry in entries)}
 
 
 def element_of(given: ElementType | str, majorness: str, database: DatabaseLike) -> ElementType:
@@ -103,9 +97,7 @@ def element_of(given: ElementType | str, majorness: str, database: DatabaseLike)
     name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
     if name in types:
         return types[name]
-    if not any(matches(entry.of, _typed(spec, name)) for entry in memory.majorness) and any(
-        each.name == name for each in spec.types.elements
-    ):
+    if not any(name in entry.elements for entry in memory.majorness) and any(each.name == name for each in spec.types.elements):
         described = [entry.family for entry in spec.instructions if any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())]
         raise ValueError(f"{' and '.join(dict.fromkeys(described))} have no {name}; they read {majorness}-major: {', '.join(types)}")
     if any(each.name == name for each in spec.types.elements):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Name, Positive, Source, Text, Token
+from ptxmma.model.fields import SOME, Name, Positive, Source, Text
 
 
 class BlockScaling(Entry, frozen=True, kw_only=True):
-    """Which scale vectors and scale types a kind admits."""
+    """The scale factors of some instructions."""
 
-    kind: Token  # "kind::mxf4"
-    scale_vec: Token  # "scale_vec::2X"
-    stypes: Annotated[tuple[Name, ...], SOME]
-    blocks: Positive  # scale factors along K
+    of: tuple[Condition, ...]  # the instructions: {"kind": ("kind::mxf4",), "scale_vec": ("scale_vec::2X",)}
+    types: Annotated[tuple[Name, ...], SOME]  # ("ue8m0",)
+    blocks: Positive  # scale factors of each row along K
     source: Source
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.conditions import Entry
 from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
@@ -62,7 +62,7 @@ class Majorness(Entry, frozen=True, kw_only=True):
     """Which element types an instruction can read with which majorness."""
 
     majorness: Literal["K", "MN"]
-    of: tuple[Condition, ...]
+    elements: Annotated[tuple[Name, ...], SOME]  # ("f16", "bf16")
     text: Text
     source: Source
 

@@ -14,6 +14,7 @@ class Fragment(Role):
 
     layout_kind = "fragment"
     typed = True
+    varies = True
 
     def describe(self, context: Context) -> Known:
         """Its elements, the registers that hold them, and where each lies."""
@@ -48,3 +49,5 @@ class Fragment(Role):
 
 class Accumulator(Fragment):
     """The matrix that products are added to, or the result."""
+
+    varies = False

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, template_argument
+from ptxmma.model import OperandKind
 
 
-class Immediate(Role):
-    """A constant."""
+class Constant(Role):
+    """An operand that is always an immediate."""
 
     carried = False
 
     def describe(self, context: Context) -> Known:
         """Its legal values."""
         return {"immediates": self.immediates(context), "takes_register": False, "constraint": "n", "meanings": context.entry.meanings}
-
-    def immediates(self, context: Context) -> Sequence[int]:
-        """Those that the spec lists, or those up to its limit."""
-        entry = context.entry
-        return entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)
 
     def text(self, operand: Operand) -> str:
         """The first legal value."""
@@ -32,9 +28,44 @@ class Immediate(Role):
         return (template_argument(operand, name),)
 
 
+class Immediate(Constant):
+    """A constant whose legal values the spec lists."""
+
+    varies = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """Its legal values are said, and its default is one of them."""
+        yield from super().lacks(entry)
+        values = _values(entry)
+        if not values:
+            yield "say values: [...], meanings: {...}, or limit: N for 0..N"
+        elif entry.default is not None and entry.default not in values:
+            shown = f"{values[0]}..{values[-1]}" if isinstance(values, range) else ", ".join(map(str, values))
+            yield f"its default, {entry.default}, must be one of {shown}"
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """All that the spec admits."""
+        return _values(context.entry)
+
+
 class Majorness(Immediate):
     """Along which dimension neighbours of a matrix in shared memory lie side by side; ``meanings`` has ``"K"`` and ``"MN"``."""
+
+    describes = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """Its values have meanings."""
+        yield from super().lacks(entry)
+        if entry.values or entry.limit >= 0:
+            yield "say meanings: what each legal immediate means, and neither values nor limit"
 
 
 class Negation(Immediate):
     """The factor of a matrix: -1 negates it."""
+
+    describes = True
+
+
+def _values(entry: OperandKind) -> Sequence[int]:
+    """The values that the spec lists, or those up to its limit."""
+    return entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role
-from ptxmma.model import Layout
+from ptxmma.model import Layout, OperandKind
 
 #: The largest stride that fits into 32 bits.
 _LARGEST = (1 << 32) - 1
@@ -17,18 +17,29 @@ _LARGEST = (1 << 32) - 1
 class Descriptor(Role):
     """A 64-bit word that says where a matrix lies in shared memory, and how."""
 
+    describes = True
+    alone = True
+    varies = True
+
 
 class Address(Role):
     """An address: of a row of each matrix, by thread, or of a whole matrix."""
 
     layout_kind = "address"
+    describes = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """Its alignment is said."""
+        yield from super().lacks(entry)
+        if not entry.alignment:
+            yield "say alignment: the bytes to whose multiples it is aligned"
 
     def describe(self, context: Context) -> Known:
         """Its alignment, whether memory is written there, and for rows: which thread gives which, and how long each is."""
         entry = context.entry
         numbers = layouts.variables(context.spec, context.variant, context.name) | {"thread_bytes": _thread_bytes(context)}
         known: Known = context.carried() | {"alignment": layouts.size(entry.alignment, numbers)}
-        known["writes"] = _matrix(context).entry.access == "read"
+        known["writes"] = context.described().entry.access == "read"
         if layouts.plan(context.spec, context.variant, context.name) is not None:
             known |= context.layout() | {"row_bytes": layouts.size(entry.row_bytes, numbers)}
         return known
@@ -45,10 +56,20 @@ class Address(Role):
 class Stride(Role):
     """Elements from the start of a row, or column, to that of the next."""
 
+    describes = True
+    varies = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """The order of the matrix in memory is said."""
+        yield from super().lacks(entry)
+        if not entry.order:
+            yield "say order: the qualifier that is row where rows lie one after another in memory, and col where columns do"
+
     def describe(self, context: Context) -> Known:
         """Its unit, and what leaving it out means: rows, or columns, without a gap."""
-        sizes = _matrix(context).layout()["sizes"]
-        default = sizes["col" if context.variant.qualifiers[context.entry.order] == "row" else "row"]
+        matrix = context.described().layout()
+        row, col = matrix["layout"].plane
+        default = matrix["sizes"][col if context.variant.qualifiers[context.entry.order] == "row" else row]
         return super().describe(context) | {"unit": context.entry.unit, "default": default}
 
     def immediates(self, context: Context) -> Sequence[int] | None:
@@ -56,15 +77,9 @@ class Stride(Role):
         return range(_LARGEST + 1) if context.entry.immediate else None
 
 
-def _matrix(context: Context) -> Context:
-    """The operand whose matrix lies in memory."""
-    name = context.entry.of
-    return context._replace(name=name, entry=context.variant.instruction.operand_kinds[name])
-
-
 def _thread_bytes(context: Context) -> int:
     """Bytes that one thread holds of the matrix."""
-    matrix = _matrix(context)
+    matrix = context.described()
     layout: Layout = matrix.layout()["layout"]
     elements = math.prod(layout.axes.values()) // layout.threads
     return elements * layout.bits // 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxmma.catalog.operands.immediate_role import Immediate
+from ptxmma.catalog.operands.immediate_role import Constant
 from ptxmma.catalog.operands.role import Context, Known, Role
 
 
@@ -12,17 +12,20 @@ class MetadataWord(Role):
     """A register with the indices of the kept elements."""
 
     layout_kind = "metadata"
+    axes = ("row", "chunk", "selector")
+    describes = True
 
     def describe(self, context: Context) -> Known:
         """One register, and which field lies where."""
         return super().describe(context) | context.layout()
 
 
-class Selector(Immediate):
+class Selector(Constant):
     """Which threads of each quad give the metadata; the layout of the metadata says how many choices there are."""
+
+    describes = True
+    beside = "metadata"
 
     def immediates(self, context: Context) -> Sequence[int]:
         """The numbers of the layout's axis ``selector``."""
-        kinds = context.variant.instruction.operand_kinds
-        words = (name for name, entry in kinds.items() if entry.kind == "metadata" and entry.of == context.entry.of)
-        return tuple(range(context._replace(name=next(words)).plan().axes["selector"]))
+        return tuple(range(context.neighbour(self.beside).plan().axes["selector"]))

@@ -6,7 +6,7 @@ code asks what an operand is called.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from ptxmma.catalog import layouts
@@ -44,6 +44,17 @@ class Context(NamedTuple):
         if plan is None:
             raise LookupError(f"no layout of the spec covers operand {self.name!r} of {self.variant.canonical}")
         return plan
+
+    def described(self) -> Context:
+        """The operand that this one describes."""
+        name = self.entry.of
+        return self._replace(name=name, entry=self.variant.instruction.operand_kinds[name])
+
+    def neighbour(self, kind: str) -> Context:
+        """The operand of a kind that describes the same matrix."""
+        kinds = self.variant.instruction.operand_kinds
+        name, entry = next((name, entry) for name, entry in kinds.items() if entry.kind == kind and entry.of == self.entry.of)
+        return self._replace(name=name, entry=entry)
 
     def layout(self) -> Known:
         """The layout of the operand, where it was observed, and its sizes where an extent ranges."""
@@ -106,13 +117,28 @@ class Role:
 
     Attributes:
         layout_kind: the ``kind`` of its layouts; ``""`` for operands without layout.
+        axes: axes that each of its layouts has, whatever else.
+        describes: whether it describes another operand, or a matrix in memory.
+        beside: the kind of an operand that must describe the same matrix; ``""`` for none.
+        alone: whether an instruction has one of its kind, at most, for each matrix that it describes.
+        varies: whether one of several operand lists of a form may have it and another lack it.
         typed: whether its ``type`` decides which registers carry it.
         carried: whether registers carry it.
     """
 
     layout_kind: ClassVar[str] = ""
+    axes: ClassVar[tuple[str, ...]] = ()
+    describes: ClassVar[bool] = False
+    beside: ClassVar[str] = ""
+    alone: ClassVar[bool] = False
+    varies: ClassVar[bool] = False
     typed: ClassVar[bool] = False
     carried: ClassVar[bool] = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """What an entry of the spec of this kind must say and does not, each as an instruction to its author."""
+        if self.describes and not entry.of:
+            yield "say of: and the operand or matrix that it describes"
 
     def describe(self, context: Context) -> Known:
         """What is known of the operand beside its name, title and source."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, template_argument
+from ptxmma.model import OperandKind
 
 
 class ScaleData(Role):
     """A register with scale factors."""
 
     layout_kind = "scale"
+    axes = ("block", "byte_id", "thread_id")
+    describes = True
+    alone = True
 
     def describe(self, context: Context) -> Known:
         """One register, the type of the scale factors, and which lies where."""
@@ -23,12 +27,18 @@ class ByteId(Role):
     """Which bytes of the register hold the scale factors."""
 
     axis: ClassVar[str] = "byte_id"
+    describes = True
+    beside = "scale-data"
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It may be an immediate."""
+        yield from super().lacks(entry)
+        if not entry.immediate:
+            yield "say immediate: true, as for every scale id"
 
     def immediates(self, context: Context) -> Sequence[int]:
         """The numbers of the layout's axis of that name."""
-        kinds = context.variant.instruction.operand_kinds
-        words = (name for name, entry in kinds.items() if entry.kind == "scale-data" and entry.of == context.entry.of)
-        plan = context._replace(name=next(words)).plan()
+        plan = context.neighbour(self.beside).plan()
         return tuple(number * plan.steps.get(self.axis, 1) for number in range(plan.axes[self.axis]))
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:

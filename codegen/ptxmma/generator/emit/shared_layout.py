@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import SharedMemory, Spec, matches
+from ptxmma.model import SharedMemory, Spec
 
 
 class _Case(NamedTuple):
@@ -66,5 +66,5 @@ def _types(spec: Spec, memory: SharedMemory, majorness: str) -> list[str]:
     return [
         element.name
         for element in spec.types.elements
-        if any(matches(entry.of, {"atype": element.name}) for entry in entries) and (element.bits >= 8 or majorness == "K")
+        if any(element.name in entry.elements for entry in entries) and (element.bits >= 8 or majorness == "K")
     ]

@@ -58,8 +58,9 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         yield from judged(carrier.when, _OPERAND_FACTS, "types", "carriers", number, "when")
     for number, container in enumerate(spec.types.containers):
         yield from judged(container.when, _OPERAND_FACTS, "types", "containers", number, "when")
-    for number, part in enumerate(spec.block_formats):
-        yield from judged(part.of, _OPERAND_FACTS, "block_formats", number, "of")
+    for section in ("block_formats", "block_scaling"):
+        for number, part in enumerate(getattr(spec, section)):
+            yield from judged(part.of, _OPERAND_FACTS, section, number, "of")
     for index, chip in enumerate(spec.throughput):
         for number, rate in enumerate(chip.rates):
             yield from judged(rate.of, set(), "throughput", index, "rates", number, "of")

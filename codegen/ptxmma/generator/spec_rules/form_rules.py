@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.matrix_types import operand_names
 from ptxmma.catalog.variants import each_number, placeholders, sizes_in, spelled
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
@@ -14,7 +14,6 @@ from ptxmma.model import Form, InstructionSet, formula
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
 _LARGEST_SIZE = 4096
 _MOST_VARIANTS = 100_000
-_TYPE_QUALIFIERS = ("dtype", "atype", "btype", "ctype", "stype")
 
 
 def problems(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
@@ -37,6 +36,7 @@ def problems(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
 
 def _qualifiers(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
     """A form gives qualifiers that exist, and all that the syntax needs."""
+    types = {operand.type for operand in entry.operand_kinds.values()}
     for name, values in form.qualifiers.items():
         here = (*place, name)
         if name not in entry.qualifiers and name not in entry.extents:
@@ -45,8 +45,8 @@ def _qualifiers(context: RuleContext, entry: InstructionSet, form: Form, place: 
         origin = values[0][1:] if values[0].startswith("=") else ""
         if origin and (origin not in form.qualifiers or form.qualifiers[origin][0].startswith("=")):
             yield Problem(context.at(*here), f"'={origin}' must name a qualifier of this form that has values of its own")
-        if name in _TYPE_QUALIFIERS and not origin:
-            yield from context.known("element type", values, context.elements, *here)
+        if name in types and not origin:
+            yield from context.known("element type", filter(None, values), context.elements, *here)
     optional = {name for name in placeholders(entry.syntax) if f"{{.{name}}}" in entry.syntax}
     for name in placeholders(entry.syntax):
         given = bool(form.qualifiers.get(name)) and "" not in form.qualifiers[name]

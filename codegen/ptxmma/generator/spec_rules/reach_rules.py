@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.matrix_types import matrix_types, operand_names
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Position, Problem, clash, of_use
@@ -31,6 +31,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     """Values, operands and types in the spec for which no variant has a use."""
     spec = context.spec
     uses: list[_OperandUse] = []
+    described: set[str] = set()  # types of matrices in shared memory
     for index, entry in enumerate(spec.instructions):
         variants = list(expand(entry))
         facts = [variant.facts for variant in variants]
@@ -43,6 +44,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 yield from unreached(context, default.when, facts, place)
         distinct = {layouts.key(variant): variant for variant in variants}
         here = context.at("instructions", index)
+        matrices = {operand.of for operand in entry.operand_kinds.values() if operand.kind == "descriptor"}
+        described.update(matrix_types(variant)[name] for variant in distinct.values() for name in matrices)
         uses += (use for variant in distinct.values() for use in _uses(spec, variant, here))
     yield from _carriers(context, uses)
     yield from _containers(context, uses)
@@ -54,9 +57,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     everything = [use.facts for use in uses]
     for index, part in enumerate(spec.block_formats):
         yield from unreached(context, part.of, everything, ("block_formats", index, "of"))
-    described = [use.facts for use in uses if use.kind == "descriptor"]
-    for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory else ()):
-        yield from unreached(context, majorness.of, described, ("shared_memory", "majorness", index, "of"))
+    for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory and described else ()):
+        yield from _unused(context, majorness.elements, described, ("shared_memory", "majorness", index, "elements"))
 
 
 def unreached(context: RuleContext, conditions: Sequence[Condition], everything: Sequence[Facts], place: Place) -> Iterator[Problem]:

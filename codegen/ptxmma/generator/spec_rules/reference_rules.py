@@ -17,7 +17,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         yield from context.known("element type", carrier.elements, elements, "types", "carriers", index, "elements")
         yield from context.known("register type", carrier.registers, context.registers, "types", "carriers", index, "registers")
     for index, scaling in enumerate(spec.block_scaling):
-        yield from context.known("element type", scaling.stypes, elements, "block_scaling", index, "stypes")
+        yield from context.known("element type", scaling.types, elements, "block_scaling", index, "types")
     for index, block in enumerate(spec.block_formats):
         yield from context.known("element type", [block.element], elements, "block_formats", index, "element")
         yield from context.known("element type", [block.scale], elements, "block_formats", index, "scale")

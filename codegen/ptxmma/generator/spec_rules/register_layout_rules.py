@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
@@ -78,6 +79,7 @@ class LayoutUses:
 
     def problems(self, index: int, variant: Variant, operand: str, facts: Facts, form: Position) -> Iterator[Problem]:
         """Problems of the entry numbered ``index`` where it lays out an operand of a variant, of the form there, that has these facts."""
+        yield from self._axes(index, variant, operand, form)
         yield from self._name(index, variant, facts, form)
         yield from self._one_map(index, variant, form)
         yield from self._size(index, variant, operand, form)
@@ -85,6 +87,13 @@ class LayoutUses:
     def _of_use(self, message: str, entry: Position, form: Position) -> Iterator[Problem]:
         problem = of_use(message, entry, form)
         yield from self._context.once(problem.position, problem.message)
+
+    def _axes(self, index: int, variant: Variant, operand: str, form: Position) -> Iterator[Problem]:
+        """The layout of an operand has the axes that its role asks of it."""
+        entry, kind = self._context.spec.register_layouts[index], variant.instruction.operand_kinds[operand].kind
+        if missing := [axis for axis in ROLES[kind].axes if axis not in entry.axes]:
+            message = f"the layout of {operand!r}, an operand of the kind {kind}, lacks the axes {listed(missing)}"
+            yield from self._of_use(message, self._context.at("register_layouts", index, "axes"), form)
 
     def _name(self, index: int, variant: Variant, facts: Facts, form: Position) -> Iterator[Problem]:
         """A variant has every fact that the name of its layout reads."""

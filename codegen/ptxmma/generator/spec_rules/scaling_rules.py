@@ -1,88 +1,118 @@
-"""Block scaling: scale vectors, scale types and block-scaled formats are those of the forms, and blocks of one size fill K."""
+"""Block scaling: combinations and formats are those of the instructions that scale, and blocks of one size fill K."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ptxmma.catalog.variants import Variant, expand
-from ptxmma.generator.problems import Problem
+from ptxmma.catalog import layouts
+from ptxmma.catalog.layouts import SUMMED
+from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
+from ptxmma.catalog.variants import Variant, expand_form
+from ptxmma.generator.problems import Position, Problem, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import matches
+from ptxmma.model import Condition, matches
+
+
+class _Product(NamedTuple):
+    """A variant that multiplies, and how it scales."""
+
+    variant: Variant
+    form: Position
+    elements: tuple[str, ...]  # types of the multiplicands
+    scale: str  # type of the scale factors; "" without any
+    blocks: int  # scale factors of each row along K
+
+    def has(self, conditions: Sequence[Condition]) -> bool:
+        return matches(conditions, self.variant.facts)
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Entries that contradict the forms, and forms that no entry describes."""
     spec = context.spec
-    if not spec.block_scaling and not spec.block_formats:
-        return
-    variants = [variant for entry in spec.instructions for variant in expand(entry)]
-    scaled = [variant for variant in variants if variant.facts.get("scale_vec")]
+    products = list(_products(context)) if spec.block_scaling or spec.block_formats else []
+    scaled = [product for product in products if product.scale]
     if spec.block_scaling:
-        yield from _vectors(context, scaled)
-    if spec.block_formats:
-        yield from _formats(context, variants, scaled)
-        for variant in scaled:
-            yield from _covered(context, variant)
+        yield from _combinations(context, scaled)
+    for index, _ in enumerate(spec.block_formats):
+        yield from _format(context, index, products)
+    for product in scaled if spec.block_formats else ():
+        yield from _covered(context, product)
 
 
-def _vectors(context: RuleContext, scaled: Sequence[Variant]) -> Iterator[Problem]:
-    """Scale vectors have the scale types and the number of blocks of the forms."""
-    combinations: dict[tuple[str, str], set[str]] = {}
-    for variant in scaled:
-        facts = variant.facts
-        combinations.setdefault((str(facts.get("kind", "")), str(facts["scale_vec"])), set()).add(str(facts.get("stype", "")))
-    seen: set[tuple[str, str]] = set()
-    for index, entry in enumerate(context.spec.block_scaling):
+def _products(context: RuleContext) -> Iterator[_Product]:
+    for index, entry in enumerate(context.spec.instructions):
+        for number, form in enumerate(entry.forms if entry.operation == "multiply" else ()):
+            used = [name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)]
+            scales = [name for name in used if entry.operand_kinds[name].kind == "scale-data"]
+            for variant in expand_form(entry, form):
+                elements = tuple(matrix_types(variant)[name] for name in multiplicands(entry))
+                scale, blocks = "", 0
+                if scales and (plan := layouts.plan(context.spec, variant, scales[0])) is not None:
+                    scale, blocks = str(variant.facts[entry.operand_kinds[scales[0]].type]), plan.axes["block"]
+                yield _Product(variant, context.at("instructions", index, "forms", number), elements, scale, blocks)
+
+
+def _combinations(context: RuleContext, scaled: Sequence[_Product]) -> Iterator[Problem]:
+    """One entry has the scale types and the number of blocks of each variant that scales."""
+    entries = context.spec.block_scaling
+    for index, entry in enumerate(entries):
         here = context.at("block_scaling", index)
-        key = (entry.kind, entry.scale_vec)
-        if key in seen or combinations.get(key) != set(entry.stypes) or len(set(entry.stypes)) != len(entry.stypes):
-            yield Problem(here, f"{' with '.join(key)} has the scale types {listed(sorted(combinations.get(key, ()))) or 'of no form'}")
-        seen.add(key)
-        sizes = {variant.extents.get("blocks", 1) for variant in scaled if variant.facts["scale_vec"] == entry.scale_vec}
-        if sizes - {entry.blocks}:
-            layout = listed(map(str, sorted(sizes)))
-            yield Problem(here, f"{entry.scale_vec} has {entry.blocks} blocks here, and {layout} in its layout")
-    for key in combinations.keys() - seen:
-        yield Problem(context.at("block_scaling"), f"no entry has {' with '.join(key)}, which forms have")
+        admitted = [product for product in scaled if product.has(entry.of)]
+        types, blocks = {product.scale for product in admitted}, {product.blocks for product in admitted}
+        if types != set(entry.types) or len(set(entry.types)) != len(entry.types):
+            yield Problem(here, f"the variants of this entry have the scale types {listed(sorted(types)) or 'of no form'}")
+        if blocks - {entry.blocks}:
+            yield Problem(here, f"the variants of this entry have {listed(map(str, sorted(blocks)))} blocks along k, not {entry.blocks}")
+    for product in scaled:
+        fitting = [index for index, entry in enumerate(entries) if product.has(entry.of)]
+        if len(fitting) != 1:
+            count = "two entries cover" if fitting else "no entry covers"
+            here = context.at("block_scaling", fitting[1]) if fitting else context.at("block_scaling")
+            problem = of_use(f"{count} {product.variant.canonical}", here, product.form)
+            yield from context.once(problem.position, problem.message)
 
 
-def _formats(context: RuleContext, variants: Sequence[Variant], scaled: Sequence[Variant]) -> Iterator[Problem]:
-    """Instructions that a format names multiply it."""
-    for index, block in enumerate(context.spec.block_formats):
-        here = context.at("block_formats", index)
-        for variant in variants:
-            facts = variant.facts
-            if not matches(block.of, facts):
-                continue
-            blocks = variant.extents.get("blocks", 0)
-            if not blocks:
-                yield from context.once(here, f"{block.name}: {variant.canonical} scales nothing")
-                continue
-            if facts.get("stype") != block.scale:
-                yield from context.once(here, f"{block.name}: {variant.canonical} takes no {block.scale}")
-            if block.block * blocks != int(facts["k"]):
-                message = f"{block.name}: {variant.canonical} has {blocks} blocks along k, not of {block.block} elements"
-                yield from context.once(here, message)
-        admitted = [variant.facts for variant in scaled if matches(block.of, variant.facts)]
-        if not any(block.element in (facts.get("atype"), facts.get("btype")) and facts.get("stype") == block.scale for facts in admitted):
-            message = f"{block.name}: no instruction multiplies {block.element} with scale factors {block.scale}"
-            yield from context.once(here, message)
+def _format(context: RuleContext, index: int, products: Sequence[_Product]) -> Iterator[Problem]:
+    """The instructions that a format names multiply it."""
+    block = context.spec.block_formats[index]
+    here = context.at("block_formats", index)
+    admitted = [product for product in products if product.has(block.of)]
+    for product in admitted:
+        problem = ""
+        if not product.scale:
+            problem = "scales nothing"
+        elif product.scale != block.scale:
+            problem = f"takes no {block.scale}"
+        elif block.block * product.blocks != product.variant.extents[SUMMED]:
+            problem = f"has {product.blocks} blocks along k, not of {block.block} elements"
+        if problem:
+            yield from context.once(here, f"{block.name}: {product.variant.canonical} {problem}")
+    if not any(block.element in product.elements and block.scale == product.scale for product in admitted):
+        yield from context.once(here, f"{block.name}: no instruction multiplies {block.element} with scale factors {block.scale}")
 
 
-def _covered(context: RuleContext, variant: Variant) -> Iterator[Problem]:
-    """A variant that multiplies the blocks of a format is among those that the format names, and its types are those of a format."""
-    facts, formats = variant.facts, context.spec.block_formats
-    if facts.get("atype") != facts.get("btype"):
+def _covered(context: RuleContext, product: _Product) -> Iterator[Problem]:
+    """A variant of a family that formats name multiplies one of them, and is among those that it names."""
+    formats, variant = context.spec.block_formats, product.variant
+    families = set().union(*(context.families(condition) for block in formats for condition in block.of))
+    if len(set(product.elements)) > 1 or variant.instruction.family not in families:
         return
-    fitting = [index for index, block in enumerate(formats) if (block.element, block.scale) == (facts["atype"], facts["stype"])]
+    fitting = [index for index, block in enumerate(formats) if (block.element, block.scale) == (product.elements[0], product.scale)]
+    messages = [
+        (context.at("block_formats", index, "of"), f"{formats[index].name}: {variant.canonical} multiplies such blocks too")
+        for index in fitting
+        if _names(context, index, variant) and not product.has(formats[index].of)
+        if formats[index].block * product.blocks == variant.extents[SUMMED]
+    ]
     if not fitting:
-        types = f"{facts['atype']} with scale factors {facts['stype']}"
-        message = f"no format has elements of {types}, which {variant.canonical} multiplies"
-        yield from context.once(context.at("block_formats"), message)
-    blocks = variant.extents.get("blocks", 1)
-    for index in fitting:
-        block = formats[index]
-        named = any(facts["family"] in condition.get("family", (facts["family"],)) for condition in block.of)
-        if named and block.block * blocks == int(facts["k"]) and not matches(block.of, facts):
-            message = f"{block.name}: {variant.canonical} multiplies such blocks too"
-            yield from context.once(context.at("block_formats", index, "of"), message)
+        types = f"{product.elements[0]} with scale factors {product.scale}"
+        messages.append((context.at("block_formats"), f"no format has elements of {types}, which {variant.canonical} multiplies"))
+    for place, message in messages:
+        problem = of_use(message, place, product.form)
+        yield from context.once(problem.position, problem.message)
+
+
+def _names(context: RuleContext, index: int, variant: Variant) -> bool:
+    """Whether a format names the family of a variant."""
+    return any(variant.instruction.family in context.families(condition) for condition in context.spec.block_formats[index].of)

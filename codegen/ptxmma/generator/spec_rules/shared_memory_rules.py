@@ -19,6 +19,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, example in enumerate(memory.examples):
         yield from context.known("swizzle", [example.swizzle], swizzles, "shared_memory", "examples", index, "swizzle")
         yield from context.known("element type", [example.type], context.elements, "shared_memory", "examples", index, "type")
+    for index, majorness in enumerate(memory.majorness):
+        yield from context.known("element type", majorness.elements, context.elements, "shared_memory", "majorness", index, "elements")
     owners: dict[int, str] = {}
     for index, field in enumerate(memory.descriptor):
         for bit in range(field.low, field.low + field.width):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.instructions import operand_names
+from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand_form
 from ptxmma.generator.problems import Position, Problem, clash
@@ -73,8 +73,8 @@ def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[P
 
 def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
     """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
-    types = [str(variant.facts.get(name, "")) for name in ("atype", "btype")]
-    if all(name in context.elements for name in types):
+    if variant.instruction.operation == "multiply":
+        types = [matrix_types(variant)[name] for name in multiplicands(variant.instruction)]
         a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
         if a != b:
             said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"

@@ -34,7 +34,7 @@ def _text(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> str:
     types = ", ".join(dict.fromkeys(str(use.operand.element_type) for use in uses))
     if layout.kind == "metadata":
         pattern = uses[0].pattern(spec)
-        types = ", ".join(dict.fromkeys(str(use.instruction.variant.facts["atype"]) for use in uses))
+        types = ", ".join(dict.fromkeys(use.instruction.matrix_types[use.operand.of] for use in uses))
         says = f"A field of {pattern.width} bits for each chunk says which elements of it are kept: {pattern.kept} of {pattern.chunk}."
         return f"Metadata{of}, {layout.bits}-bit elements ({types}): {listed}. {says}"
     if layout.kind == "scale":

@@ -53,8 +53,8 @@ def block_scaling(spec: Spec) -> dict[str, Any]:
         ),
         "combinations": struct_tables.table(
             spec.block_scaling,
-            titles={"scale_vec": "Scale vector", "stypes": "Scale types", "blocks": "Scale factors along K"},
-            cells={"kind": lambda one: rest.code(f".{one.kind}"), "scale_vec": lambda one: rest.code(f".{one.scale_vec}")},
+            titles={"of": "Where", "types": "Scale types", "blocks": "Scale factors along K"},
+            code=("types",),
         ),
         "scales": _layouts(spec, "scale"),
         "families": _families(
