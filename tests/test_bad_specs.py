@@ -56,6 +56,7 @@ _CASES = {
     "undeclared qualifier": ("instructions/toy.yaml", "{.mood}", "{.mode}", r"toy.yaml:\d+:10: the syntax names 'mode', which is not a qualifier; known: dtype, atype"),
     "order of nothing": ("instructions/toy.yaml", '"ctype"]]', '"ctype"], ["sync", "alined"]]', r"toy.yaml:10:\d+: unknown qualifier or modifier 'alined'; known: dtype, .*, toy, sync, aligned"),
     "ignored behind nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], behind: "etype", source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: unknown qualifier 'etype'; known: dtype"),
+    "ignored on an unknown target": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], targets: ["sm_70"], source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: unknown target 'sm_70'; known: sm_80, sm_90"),
     "ignored on a condition on nothing": ("instructions/toy.yaml", "qualifiers:", 'ignored:\n  - {modifiers: ["b1"], when: {mood: "sadd"}, source: "x"}\nqualifiers:', r"toy.yaml:\d+:\d+: no form has mood 'sadd'; there are happy, sad"),
     "condition on nothing": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {humour: "sad"}', r"toy.yaml:\d+:6: the condition tests 'humour', which is not a fact here"),
     "condition on no value": ("instructions/toy.yaml", 'when: {mood: "sad"}', 'when: {mood: "sadd"}', r"toy.yaml:\d+:6: no form has mood 'sadd'; there are happy, sad"),

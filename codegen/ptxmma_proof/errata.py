@@ -106,13 +106,17 @@ def misjudged(catalog: Catalog) -> Iterator[Sighting]:
     newest = max(last.values(), key=Version, default="")
     until = {target.name: target.until or newest for target in catalog.database.spec.targets}
     for seen in (seen for seen, release in last.items() if Version(release) >= until[seen.target]):
-        spelling, *operands = seen.asked.split(" ")
-        found = checked.find(spelling)
-        taken = found is not None and legality.accepted(found[0], seen.target, seen.ptx)
-        if found is not None and taken:
-            taken = checked.accepts(found[0], list(map(of_compact, operands)), seen.target)
-        if taken != (seen.answer == ACCEPTED):
+        if passes(checked, seen.asked, seen.target, seen.ptx) != (seen.answer == ACCEPTED):
             yield seen
+
+
+def passes(checked: legality.Legality, asked: str, target: str, version: str) -> bool:
+    """Whether ``ptxmma check``, which knows the rules of the errata, lets an instruction without names of registers pass."""
+    spelling, *operands = asked.split(" ")
+    found = checked.find(spelling, target)
+    if found is None or not legality.accepted(found[0], target, version):
+        return False
+    return checked.accepts(found[0], list(map(of_compact, operands)), target)
 
 
 def _declared(text: str) -> str:

@@ -11,12 +11,12 @@ One thing changes at a time:
 * an immediate leaves its range; a register stands for an immediate, or an immediate for a register.
 
 A changed spelling is asked with the operands that it had, with those that instructions of its new shape have, and with as many
-registers as its new shape and types would fill.  Of a range of N the ends stand for all.  Some neighbours are legal: the library is
-asked about each of them, the same as the assembler.  Predicates do not stand for other registers here: ptxas takes some of them, and
-stumbles over them ("Internal compiler error") when it makes code.
+registers as its new shape and types would fill.  Not every instruction is changed, but enough of them that each row of the spec's forms
+is there with each value of each of its qualifiers; of a range of N only the ends count.  Some neighbours are legal: the library is asked
+about each of them, the same as the assembler.  Predicates do not replace other registers here: ptxas takes some of them, and stumbles
+over them ("Internal compiler error") when it makes code.
 
-Each neighbour knows its change in words.  Where an entry of the errata has a neighbour on which assemblers and database differ, it
-explains every neighbour of the family with the same change that has the same answer on the same target.
+Each neighbour knows its change in words.
 """
 
 from __future__ import annotations
@@ -27,20 +27,14 @@ import math
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand, register, vector
 from ptxmma.catalog.operands.role import register_type
 from ptxmma.catalog.variants import Variant, syntax_parts
-from ptxmma.model import Sighting, Spec, Version
+from ptxmma.model import Spec
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import errata, matrix, questions
-from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.line_legality import Legality
-from ptxmma_proof.questions import Lines, Progress, Refusals, quiet
 
 #: The qualifier that spells m, n and k.
 SHAPE = "shape"
@@ -51,24 +45,6 @@ _INVENTED = "unheard_of"
 _EVERY = 5
 #: Kinds of change, by the words that all of a kind have.
 _KINDS = ("without", "twice", "at the end", "change places", "joins", "registers for", "immediate for", "for ")
-#: Lines for one process of an assembler.
-_BATCH = 5000
-
-
-class Disagreement(NamedTuple):
-    """A line of which the newest assembler that knows a target says something else than the database."""
-
-    line: str
-    cuda: str
-    version: str
-    targets: tuple[str, ...]
-    answer: str  # "accepted", or why it is refused
-    erratum: str  # the entry of the spec that explains it; "" for none
-
-    def __str__(self) -> str:
-        accepted = self.answer == errata.ACCEPTED
-        assembler, database = ("accepts", "refuses") if accepted else (f"refuses ({self.answer})", "accepts")
-        return f"CUDA {self.cuda} {assembler} in {self.version} on {', '.join(self.targets)}, the database {database}: {self.line}"
 
 
 class Vocabulary:
@@ -120,53 +96,43 @@ Neighbours = dict[str, str]
 
 
 def neighbours(catalog: Catalog, families: Sequence[str] = ()) -> dict[str, Neighbours]:
-    """Every neighbour of every instruction, by family, each line once, sorted."""
-    vocabulary = Vocabulary(catalog)
-    found: dict[str, Neighbours] = {}
+    """Every neighbour of the :func:`representatives`, by family, each line once, sorted."""
+    neighbourhood = Neighbourhood(catalog)
     legal = {line for instruction in catalog.all() for line in ptx.lines(instruction)}
+    changes: dict[str, Neighbours] = {}
     for entry in catalog.database.spec.instructions:
-        if families and entry.family not in families:
-            continue
-        variants = catalog.of(entry.name)
-        lists = OperandLists(variants)
-        lines = found.setdefault(entry.family, {})
-        for instruction in filter(_stands_for_others, variants):
-            for line, change in other_spellings(instruction, vocabulary, lists):
-                lines.setdefault(line, change)
-            for form in ptx.operand_lists(instruction):
-                for line, change in other_operands(instruction, form, vocabulary):
+        if not families or entry.family in families:
+            lines = changes.setdefault(entry.family, {})
+            for instruction in representatives(catalog.of(entry.name)):
+                for line, change in neighbourhood.of(instruction).items():
                     lines.setdefault(line, change)
-    return {family: {line: lines[line] for line in sorted(lines) if line not in legal} for family, lines in found.items()}
+    return {family: {line: lines[line] for line in sorted(lines) if line not in legal} for family, lines in changes.items()}
 
 
 class Neighbourhood:
-    """The neighbours of single instructions."""
+    """The neighbours of single instructions of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._vocabulary = Vocabulary(catalog)
-        self._lists = {entry.name: OperandLists(catalog.of(entry.name)) for entry in catalog.database.spec.instructions}
-        self._known: dict[str, Neighbours] = {}
+        self._lists = functools.cache(lambda name: OperandLists(catalog.of(name)))
+        self.sample = functools.cache(self._sample)
 
-    def of(self, spelling: str) -> Neighbours:
-        """The neighbours of an instruction, each with its change; none of a spelling that is no instruction."""
-        if spelling not in self._known:
-            found: Neighbours = {}
-            instruction = self._catalog.meaning(spelling)
-            if instruction is not None:
-                lists = self._lists[instruction.variant.instruction.name]
-                for line, change in other_spellings(instruction, self._vocabulary, lists):
-                    found.setdefault(line, change)
-                for form in ptx.operand_lists(instruction):
-                    for line, change in other_operands(instruction, form, self._vocabulary):
-                        found.setdefault(line, change)
-            self._known[spelling] = found
-        return self._known[spelling]
+    def of(self, instruction: Instruction) -> Neighbours:
+        """The lines with one change."""
+        lines: Neighbours = {}
+        for line, change in other_spellings(instruction, self._vocabulary, self._lists(instruction.variant.instruction.name)):
+            lines.setdefault(line, change)
+        for form in ptx.operand_lists(instruction):
+            for line, change in other_operands(instruction, form, self._vocabulary):
+                lines.setdefault(line, change)
+        return lines
 
-    def sample(self, spelling: str, most: int) -> Neighbours:
-        """At most ``most`` of the neighbours of each kind of change, chosen by the spelling, each with its kind."""
+    def _sample(self, spelling: str, most: int) -> Neighbours:
+        """At most ``most`` neighbours of each kind of change, chosen by the spelling, each with its kind; none where it is unknown."""
+        instruction = self._catalog.meaning(spelling)
         kinds: dict[str, list[str]] = {}
-        for line, change in self.of(spelling).items():
+        for line, change in self.of(instruction).items() if instruction else ():
             kinds.setdefault(_kind(change), []).append(line)
         chance = random.Random(spelling)
         return {line: kind for kind, lines in kinds.items() for line in chance.sample(lines, min(most, len(lines)))}
@@ -175,6 +141,17 @@ class Neighbourhood:
 def _kind(change: str) -> str:
     """A change without the names and values in it: ``"… for …"``."""
     return next((kind for kind in _KINDS if kind in change), "another part")
+
+
+def representatives(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
+    """As few of the instructions as show every value of every qualifier in each form of the spec; the first ones that do."""
+    shown: set[tuple[int, str, str]] = set()
+    for instruction in filter(_stands_for_others, instructions):
+        form = id(instruction.variant.form)
+        values = {(form, name, token) for name, token in tokens(instruction)}
+        if not values <= shown:
+            shown |= values
+            yield instruction
 
 
 def _stands_for_others(instruction: Instruction) -> bool:
@@ -333,108 +310,3 @@ def operand_others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[s
     few = operand.immediates if len(operand.immediates) <= 1 << 8 else ()
     for value in sorted({*few, least, most, least - 1, -1, most + 1, most + 2, 1 << 31, 1 << 32}):
         yield str(value), f"{value} for {name}"
-
-
-# --- asking -----------------------------------------------------------------------------------------------------------------
-
-
-class Batch(NamedTuple):
-    """Some neighbours of a family, and which of them one assembler refuses on a target, in its newest version."""
-
-    family: str
-    target: str
-    assembler: Assembler
-    lines: Lines
-    refusals: Refusals
-
-
-def sweep(
-    catalog: Catalog,
-    space: Mapping[str, Neighbours],
-    assemblers: Sequence[Assembler],
-    targets: Sequence[str],
-    cache: Path,
-    jobs: int,
-    progress: Progress = quiet,
-) -> list[Batch]:
-    """Ask about a negative space: family by family, target by target, the lines in their order."""
-    banks = matrix.banks(catalog)
-    everything = Lines.of((line for found in space.values() for line in found), banks)
-    speakers = speaking(catalog, assemblers, targets)
-    unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in set(speakers.values())}
-    places = []
-    for family, neighbours in space.items():
-        held = list(neighbours)
-        batches = [Lines.of(held[start : start + _BATCH], banks) for start in range(0, len(held), _BATCH)]
-        places += [(family, target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
-    asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for _, target, assembler, batch in places]
-    return [Batch(*place, answer) for place, answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True)]
-
-
-def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
-    """The targets that are asked about, each with the newest assembler that knows it.
-
-    Of each generation of chips (``sm_12x``) the last target of each suffix stands for all, whatever the database says of them.
-    """
-    newest = matrix.newest(catalog, assemblers)
-    last = {
-        (target.number // 10, target.suffix): target.name
-        for target in catalog.database.spec.targets
-        if target.name in newest and target.name in targets
-    }
-    return {target: newest[target] for target in last.values()}
-
-
-def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
-    """Where the database and the assemblers differ, targets with the same answer together."""
-    accepted_by = functools.cache(Legality(catalog).accepted_by)
-    found: dict[tuple[str, Assembler, str, str], list[str]] = {}
-    for batch in batches:
-        refused = questions.by_line(batch.refusals)
-        spoken = Version(batch.assembler.ptx)
-        for number, line in enumerate(batch.lines.texts):
-            first = accepted_by(line).get(batch.target)
-            if (first is not None and first <= spoken) == (number in refused):
-                said = refused.get(number, errata.ACCEPTED)
-                erratum = explained.of_line(line, batch.target, batch.assembler, said)
-                found.setdefault((line, batch.assembler, said, erratum), []).append(batch.target)
-    return [
-        Disagreement(line, assembler.cuda, assembler.ptx, tuple(targets), said, erratum)
-        for (line, assembler, said, erratum), targets in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
-    ]
-
-
-class Explanations:
-    """What the errata say of lines on which assemblers and database differ.
-
-    An erratum explains a line of a family on a target where it has one with the same change, asked on that target of a range of
-    releases with this assembler among them, and with the same answer: accepted, or refused in the same words.
-
-    Args:
-        catalog: with the errata.
-        space: its negative space.
-    """
-
-    def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
-        self._changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
-        self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
-        for entry in catalog.database.spec.errata:
-            for seen in entry.seen:
-                if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
-                    line = errata.line(seen)
-                    key = self._changes.get(line, line), seen.target, seen.answer
-                    self._known.setdefault(key, []).append((seen, entry.id))
-
-    def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
-        """The entry that explains what an assembler said of a line on a target in its newest version; ``""`` for none."""
-        return self._of(self._changes.get(line, line), target, assembler, said)
-
-    def of_change(self, family: str, change: str, target: str, assembler: Assembler, said: str) -> str:
-        """The same of any line of a family with a change."""
-        return self._of((family, change), target, assembler, said)
-
-    def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:
-        for seen, erratum in self._known.get((what, target, said), ()):
-            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, [assembler]):
-                return erratum
-        return ""

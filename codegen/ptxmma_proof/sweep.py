@@ -19,10 +19,11 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import matrix, neighbours, questions
+from ptxmma_proof import matrix, negative_space, neighbours, questions
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.matrix import Column, Difference, Subject
-from ptxmma_proof.neighbours import Batch, Disagreement, Explanations, Neighbours
+from ptxmma_proof.negative_space import Batch, Disagreement, Explanations
+from ptxmma_proof.neighbours import Neighbours
 
 #: Lines that a difference shows of its own.
 _SHOWN = 3
@@ -47,7 +48,7 @@ class Outcome(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether nothing differs but what the errata explain."""
-        return not self.differences and all(each.erratum for each in self.disagreements)
+        return not self.differences and all(each.explanation for each in self.disagreements)
 
     def record(self, date: str) -> list[Line]:
         """The run as lines of ``spec/evidence/assembler.jsonl``; the same answers give the same lines."""
@@ -63,12 +64,12 @@ class Outcome(NamedTuple):
             yield str(difference)
             yield from (f"    {ptx.compact(line)}" for line in difference.lines[:_SHOWN])
         for disagreement in self.disagreements:
-            yield f"{disagreement}; erratum {disagreement.erratum}" if disagreement.erratum else str(disagreement)
+            yield f"{disagreement}; explained by {disagreement.explanation}" if disagreement.explanation else str(disagreement)
         asked = matrix.asked(self.columns)
         lines, answers = len(self.subject.lines.texts), sum(asked.values())
         yield f"matrix: {len(asked)} assemblers, {lines} lines, {answers} answers, {self.wrong} disagreements"
         count = sum(map(len, self.space.values()))
-        unexplained = sum(not each.erratum for each in self.disagreements)
+        unexplained = sum(not each.explanation for each in self.disagreements)
         yield f"negative space: {count} lines, {self.neighbour_answers} answers, {unexplained} disagreements"
 
     @property
@@ -106,8 +107,8 @@ def run(
         if not columns:
             names = ", ".join(f"CUDA {assembler.cuda}" for assembler in chosen)
             raise UnknownNameError(f"nothing was asked: {names} knows no target of {', '.join(wanted)}")
-        batches = neighbours.sweep(catalog, space, chosen, wanted, kept, jobs, moving(bar, "negative space"))
-    disagreements = neighbours.disagreements(catalog, batches, Explanations(catalog, space))
+        batches = negative_space.sweep(catalog, space, chosen, wanted, kept, jobs, moving(bar, "negative space"))
+    disagreements = negative_space.disagreements(catalog, batches, Explanations(catalog, space))
     return Outcome(subject, columns, list(matrix.differences(subject, columns)), space, batches, disagreements)
 
 
@@ -143,7 +144,7 @@ def _recorded(outcome: Outcome, date: str) -> Iterator[Line]:
     assemblers = list(dict.fromkeys(column.assembler for column in outcome.columns))
     known = {column.target for column in outcome.columns}
     targets = [target.name for target in catalog.database.spec.targets if target.name in known]
-    explained = sum(bool(each.erratum) for each in outcome.disagreements)
+    explained = sum(bool(each.explanation) for each in outcome.disagreements)
     yield witnesses.Run(
         date=date,
         spec=catalog.database.spec.version,

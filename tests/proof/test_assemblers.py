@@ -19,16 +19,17 @@ from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import assemblers, errata, matrix, neighbours, questions
+from ptxmma_proof import assemblers, errata, matrix, negative_space, neighbours, questions
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.line_legality import Legality
-from ptxmma_proof.neighbours import Explanations, Neighbours
+from ptxmma_proof.negative_space import RULES, Explanations
+from ptxmma_proof.neighbours import Neighbours
 from ptxmma_proof.questions import Lines
 
 pytestmark = pytest.mark.ptxas
 
 #: Of the neighbours, every so many are asked about here.
-_EVERY = 40
+_EVERY = 20
 #: One target of each kind that has instructions of its own.
 _TARGETS = ("sm_89", "sm_90a", "sm_107a", "sm_121a")
 #: Random batches, and lines in each.
@@ -87,9 +88,9 @@ def test_the_newest_pinned_assembler_agrees_on_neighbours(
 ) -> None:
     some = {family: dict(itertools.islice(found.items(), 0, None, _EVERY)) for family, found in space.items()}
     assert sum(map(len, some.values())) > 5_000
-    batches = neighbours.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
+    batches = negative_space.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
     assert {batch.target for batch in batches} == set(_TARGETS)
-    unexplained = [str(each) for each in neighbours.disagreements(catalog, batches, explained) if not each.erratum]
+    unexplained = [str(each) for each in negative_space.disagreements(catalog, batches, explained) if not each.explanation]
     assert not unexplained, "\n".join(unexplained)
 
 
@@ -104,15 +105,30 @@ def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
     assert explained.of_change("wgmma", ".row at the end", seen.target, newest, "accepted") == "wgmma-row-col"
     assert not explained.of_line(line, "sm_120a", newest, "accepted")  # another target
     assert not explained.of_line(line, seen.target, newest, "Illegal modifier")  # another answer
-    assert not explained.of_line(line, seen.target, newest._replace(cuda="11.8"), "accepted")  # a release that was not asked
+    unasked = newest._replace(cuda="11.8")
+    assert not explained.of_change("wgmma", ".row at the end", seen.target, unasked, "accepted")  # a release that was not asked
     assert not explained.of_change("wgmma.sp", ".rn at the end", seen.target, newest, "accepted")  # another change
     # One row may speak of several targets.
     [selector] = [entry for entry in catalog.database.spec.errata if entry.id == "sp-k32-f16-selector"]
-    targets = {one.target for one in selector.seen if one.database == "refuses" and one.answer == errata.ACCEPTED}
+    asked = next(one.asked for one in selector.seen if one.database == "refuses" and one.answer == errata.ACCEPTED)
+    targets = {one.target for one in selector.seen if one.asked == asked and one.answer == errata.ACCEPTED}
     assert len(targets) > 5
     for target in targets & set(newest.targets):
-        assert explained.of_change("mma.sp", "2 for f", target, newest, "accepted") == selector.id
-    assert not explained.of_change("mma.sp", "2 for f", "sm_75", newest, "accepted")
+        assert explained.of_line(ptx.expanded(asked), target, newest, "accepted") == selector.id
+    assert not explained.of_line(ptx.expanded(asked), "sm_75", newest, "accepted")
+
+
+def test_the_rules_by_which_check_judges_explain_lines_that_no_erratum_has(newest: Assembler, explained: Explanations) -> None:
+    moved = "movmatrix.sync.aligned.m8n8.trans.b16.{} %b32_0, %b32_1;"
+    for modifiers, target, answer, explanation in (
+        ("b8x16.row", "sm_90a", "accepted", RULES),
+        ("b8x16.row", "sm_90a", "Illegal modifier", ""),
+        ("bf16.row", "sm_80", "accepted", RULES),
+        ("bf16.row", "sm_75", "accepted", ""),  # ignored from sm_80 on
+        ("bf16.row", "sm_75", "Feature '.bf16' requires .target sm_80 or higher", RULES),
+        ("s8.row", "sm_90a", "accepted", ""),
+    ):
+        assert explained.of_line(moved.format(modifiers), target, newest, answer) == explanation, (modifiers, target)
 
 
 def test_assemblers_describe_themselves(newest: Assembler) -> None:

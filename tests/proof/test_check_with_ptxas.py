@@ -42,7 +42,8 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     without_code = {
         "mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32",
         "wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64",
-        "wmma.mma.sync.aligned.col.row.m16n16k16.f64.f64.f64.f64",
+        "wmma.mma.sync.aligned.col.row.m16n16k16.rn.f64.f64.f64.f64",
+        "wmma.mma.sync.aligned.col.row.m16n16k8.rn.f64.f64.f64.f64",
         "wmma.mma.sync.aligned.row.col.m16n16k8.f64.f64.f64.f64",
     }
     of_one_matrix = {"ldmatrix.sync.aligned.m8n8.x8.b16", "ldmatrix.sync.aligned.m8n8.x128.b16", "stmatrix.sync.aligned.m8n8.x8.b16"}

@@ -116,12 +116,12 @@ def test_a_sample_of_neighbours_is_the_same_each_time_and_has_every_kind(catalog
     every, some = (Neighbourhood(catalog).sample(spelling, most) for most in (1 << 20, 2))
     assert Neighbourhood(catalog).sample(spelling, 2) == some
     assert some.items() <= every.items()
-    assert set(every) == set(Neighbourhood(catalog).of(spelling))
+    assert set(every) == set(Neighbourhood(catalog).of(catalog.find(spelling)))
     counts = Counter(some.values())
     assert set(counts) == set(every.values())
     assert set(counts.values()) <= {1, 2}
     assert len(counts) > 5
-    assert Neighbourhood(catalog).of("mma.nothing") == {}
+    assert Neighbourhood(catalog).sample("mma.nothing", 2) == {}
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------------------

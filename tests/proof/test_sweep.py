@@ -303,10 +303,10 @@ def space(catalog: Catalog) -> dict[str, neighbours.Neighbours]:
     return neighbours.neighbours(catalog, ["mma.sp", "fence.proxy"])
 
 
-def test_the_negative_space_changes_one_thing_at_a_time(space: dict[str, neighbours.Neighbours]) -> None:
+def test_the_negative_space_changes_one_thing_at_a_time(catalog: Catalog) -> None:
     sparse = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
     operands = "4f32 4b32 4b32 4f32 b32 0"
-    lines = set(map(ptx.compact, space["mma.sp"]))
+    lines = set(map(ptx.compact, neighbours.Neighbourhood(catalog).of(catalog.find(sparse))))
     for spelling in (
         sparse.replace("m16n8k32", "m16n8k64"),  # a shape
         sparse.replace(".f32.f16.f16", ".f32.bf16.f16"),  # a type
@@ -326,9 +326,24 @@ def test_the_negative_space_changes_one_thing_at_a_time(space: dict[str, neighbo
         assert f"{sparse} {other}" in lines, other
     for other in ("3f32", "5f32", "4u64"):
         assert f"{sparse} {operands.replace('4f32', other, 1)}" in lines, other
-    assert any(line.endswith("{b16,u16}") for line in lines)  # one of the operands in braces
     # As many registers as a shape that no instruction has would fill: 16x64 f16, half of them kept.
     assert f"{sparse.replace('m16n8k32', 'm16n8k64')} 4f32 8b32 8b32 4f32 b32 0" in lines
+
+
+def test_one_of_the_operands_in_braces_changes(space: dict[str, neighbours.Neighbours]) -> None:
+    assert any(ptx.compact(line).endswith("{b16,u16}") for line in space["mma.sp"])
+
+
+def test_each_value_of_each_form_is_changed_at_least_once(catalog: Catalog) -> None:
+    for entry in catalog.database.spec.instructions:
+        every = [found for found in catalog.of(entry.name) if not found.variant.ranging]
+        few = list(neighbours.representatives(every))
+        shown, all_ = (
+            {(id(found.variant.form), *pair) for found in chosen for pair in neighbours.tokens(found)} for chosen in (few, every)
+        )
+        assert shown == all_, entry.name
+    wmma = list(catalog.of("wmma.mma"))
+    assert 0 < 3 * len(list(neighbours.representatives(wmma))) < len(wmma)
 
 
 def test_instructions_are_no_neighbours(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
@@ -343,7 +358,7 @@ def test_constants_in_hexadecimal_are_no_lists_of_registers() -> None:
 
 
 def test_compact_lines_are_the_lines(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
-    lines = [line for found in catalog.all() for line in ptx.lines(found)] + [line for found in space.values() for line in list(found)[::7]]
+    lines = [line for found in catalog.all() for line in ptx.lines(found)] + [line for found in space.values() for line in list(found)[::3]]
     assert len(lines) > 10_000
     for line in lines:
         assert ptx.expanded(ptx.compact(line)) == line

@@ -145,7 +145,7 @@ class Checker:
         if statement.broken is not None:
             text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing after the operands"
             yield _Remark(Token(b"", statement.broken), "error", "syntax", text)
-        meaning = self._legality.find(spelling)
+        meaning = self._legality.find(spelling, target)
         if meaning is None:
             yield _of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
             return

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.variants import without_ignored
 from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches
@@ -76,11 +77,12 @@ class Legality:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._quirks = Quirks(catalog.database.spec)
+        self._targets = targets_of(catalog.database.spec.targets)
         self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
         self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
 
-    def _find(self, spelling: str) -> tuple[Instruction, bool] | None:
-        """The instruction of a spelling, and whether the database has the spelling; None where assemblers accept none.
+    def _find(self, spelling: str, target: str = "") -> tuple[Instruction, bool] | None:
+        """The instruction of a spelling, and whether the database has the spelling; None where assemblers accept none for the target.
 
         This is where the quirks of spellings come in: modifiers in another order, twice, or ignored.
         """
@@ -91,9 +93,15 @@ class Legality:
         for entry in self._catalog.database.spec.instructions:
             for shorter, ignored in without_ignored(entry, spelling):
                 instruction = self._catalog.meaning(shorter)
-                if instruction is not None and instruction.variant.instruction is entry and _hold(ignored, instruction.variant.facts):
+                if instruction is None or instruction.variant.instruction is not entry:
+                    continue
+                if all(self._holds(each, instruction.variant.facts, target) for each in ignored):
                     return instruction, False
         return None
+
+    def _holds(self, ignored: Ignored, facts: Facts, target: str) -> bool:
+        names = {each.name for each in self._targets.including(ignored.targets)}
+        return (not names or not target or target in names) and matches(ignored.when, facts)
 
     def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
         """What is wrong with the operands of an instruction on a target: the faults of the operand list that they fit best."""
@@ -276,10 +284,6 @@ def _in_words(value: Value) -> str:
     if isinstance(value, int):
         return f"the constant {value}"
     return _IN_WORDS.get(value, f".{value}")
-
-
-def _hold(ignored: Iterable[Ignored], facts: Facts) -> bool:
-    return all(matches(each.when, facts) for each in ignored)
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:

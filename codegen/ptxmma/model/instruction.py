@@ -143,7 +143,7 @@ class Statement(Entry, frozen=True, kw_only=True):
 
 
 class Ignored(Entry, frozen=True, kw_only=True):
-    """Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds."""
+    """Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds, on one of the targets."""
 
     modifiers: Annotated[
         tuple[Annotated[str, like(r"^[A-Za-z0-9_:]+(\.[A-Za-z0-9_:]+)*$", "modifiers with dots between them")], ...],
@@ -152,6 +152,7 @@ class Ignored(Entry, frozen=True, kw_only=True):
     behind: Annotated[Name, Meta(description="the qualifier behind which they stand; anywhere if absent")] = ""
     most: Annotated[Positive, Meta(description="how many of them are taken; any number if absent")] = 0
     when: tuple[Condition, ...] = ()
+    targets: Annotated[tuple[TargetName, ...], SOME, Meta(description="these and those that include one of them; all if absent")] = ()
     source: Source
 
 

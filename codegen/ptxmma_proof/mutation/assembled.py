@@ -9,7 +9,7 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.model import Sighting, Version
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import assemblers, errata, matrix, neighbours, questions
+from ptxmma_proof import assemblers, errata, matrix, negative_space, questions
 from ptxmma_proof.questions import Lines
 
 #: Lines that are asked about each mutant, at most.
@@ -67,7 +67,7 @@ class Assembled:
         texts = list(new)[:_MOST]
         lines = Lines.of(texts, matrix.banks(catalog))
         every = [target.name for target in catalog.database.spec.targets]
-        for target, program in neighbours.speaking(catalog, self._here, every).items():
+        for target, program in negative_space.speaking(catalog, self._here, every).items():
             question = matrix.question(program, target, program.ptx, lines, questions.unreadable(program, lines))
             (answer,) = questions.ask([question], questions.ANSWERS, 1)
             refused = questions.by_line(answer)

@@ -71,6 +71,7 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
     for number, group in enumerate(entry.ordered):
         yield from context.known("qualifier or modifier", group, [*entry.qualifiers, *fixed], *place, "ordered", number)
     for number, ignored in enumerate(entry.ignored):
+        yield from context.known("target", ignored.targets, context.targets, *place, "ignored", number, "targets")
         if ignored.behind:
             yield from context.known("qualifier", [ignored.behind], entry.qualifiers, *place, "ignored", number, "behind")
     tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}

@@ -1,0 +1,150 @@
+"""The negative space, asked: what assemblers and the database say of the neighbours of instructions.
+
+Assemblers do otherwise than the manual here and there.  A difference is explained where the rules of the spec, by which ``ptxmma check``
+judges, give the assembler's answer; or where an entry of the errata has a neighbour with the same change in the same family, on the same
+target, with the same answer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.check import legality
+from ptxmma.model import Sighting, Version
+from ptxmma.ptx import lines as ptx
+from ptxmma_proof import errata, matrix, questions
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.line_legality import Legality
+from ptxmma_proof.neighbours import Neighbours
+from ptxmma_proof.questions import Lines, Progress, Refusals, quiet
+
+#: Explains a line of which the spec's rules say what the assembler says.
+RULES = "the spec's rules"
+#: Lines for one process of an assembler.
+_BATCH = 5000
+
+
+class Disagreement(NamedTuple):
+    """A line of which the newest assembler that knows a target says something else than the database."""
+
+    line: str
+    cuda: str
+    version: str
+    targets: tuple[str, ...]
+    answer: str  # "accepted", or why it is refused
+    explanation: str  # what explains it, RULES or the entry of the errata; "" for nothing
+
+    def __str__(self) -> str:
+        accepted = self.answer == errata.ACCEPTED
+        assembler, database = ("accepts", "refuses") if accepted else (f"refuses ({self.answer})", "accepts")
+        return f"CUDA {self.cuda} {assembler} in {self.version} on {', '.join(self.targets)}, the database {database}: {self.line}"
+
+
+class Batch(NamedTuple):
+    """Some neighbours of a family, and which of them one assembler refuses on a target, in its newest version."""
+
+    family: str
+    target: str
+    assembler: Assembler
+    lines: Lines
+    refusals: Refusals
+
+
+def sweep(
+    catalog: Catalog,
+    space: Mapping[str, Neighbours],
+    assemblers: Sequence[Assembler],
+    targets: Sequence[str],
+    cache: Path,
+    jobs: int,
+    progress: Progress = quiet,
+) -> list[Batch]:
+    """Ask about a negative space: family by family, target by target, the lines in their order."""
+    banks = matrix.banks(catalog)
+    everything = Lines.of((line for found in space.values() for line in found), banks)
+    speakers = speaking(catalog, assemblers, targets)
+    unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in set(speakers.values())}
+    places = []
+    for family, neighbours in space.items():
+        held = list(neighbours)
+        batches = [Lines.of(held[start : start + _BATCH], banks) for start in range(0, len(held), _BATCH)]
+        places += [(family, target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
+    asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for _, target, assembler, batch in places]
+    return [Batch(*place, answer) for place, answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True)]
+
+
+def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
+    """The targets that are asked about, each with the newest assembler that knows it.
+
+    Of each generation of chips (``sm_12x``) the last target of each suffix stands for all, whatever the database says of them.
+    """
+    newest = matrix.newest(catalog, assemblers)
+    last = {
+        (target.number // 10, target.suffix): target.name
+        for target in catalog.database.spec.targets
+        if target.name in newest and target.name in targets
+    }
+    return {target: newest[target] for target in last.values()}
+
+
+def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
+    """Where the database and the assemblers differ, targets with the same answer together."""
+    accepted_by = functools.cache(Legality(catalog).accepted_by)
+    found: dict[tuple[str, Assembler, str, str], list[str]] = {}
+    for batch in batches:
+        refused = questions.by_line(batch.refusals)
+        spoken = Version(batch.assembler.ptx)
+        for number, line in enumerate(batch.lines.texts):
+            first = accepted_by(line).get(batch.target)
+            if (first is not None and first <= spoken) == (number in refused):
+                said = refused.get(number, errata.ACCEPTED)
+                explanation = explained.of_line(line, batch.target, batch.assembler, said)
+                found.setdefault((line, batch.assembler, said, explanation), []).append(batch.target)
+    return [
+        Disagreement(line, assembler.cuda, assembler.ptx, tuple(targets), said, explanation)
+        for (line, assembler, said, explanation), targets in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
+    ]
+
+
+class Explanations:
+    """What explains lines on which assemblers and database differ.
+
+    An entry of the errata explains a line of a family on a target where it has one with the same change, asked on that target of a range
+    of releases with this assembler among them, and with the same answer: accepted, or refused in the same words.
+
+    Args:
+        catalog: with the rules and the errata.
+        space: its negative space.
+    """
+
+    def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
+        self._rules = legality.Legality(catalog)
+        self._changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
+        self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
+        for entry in catalog.database.spec.errata:
+            for seen in entry.seen:
+                if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
+                    line = errata.line(seen)
+                    key = self._changes.get(line, line), seen.target, seen.answer
+                    self._known.setdefault(key, []).append((seen, entry.id))
+
+    def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
+        """What explains an assembler's answer to a line on a target in its newest version; ``""`` for nothing."""
+        if erratum := self._of(self._changes.get(line, line), target, assembler, said):
+            return erratum
+        passes = errata.passes(self._rules, ptx.compact(line), target, assembler.ptx)
+        return RULES if passes == (said == errata.ACCEPTED) else ""
+
+    def of_change(self, family: str, change: str, target: str, assembler: Assembler, said: str) -> str:
+        """The entry of the errata that explains any line of a family with a change."""
+        return self._of((family, change), target, assembler, said)
+
+    def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:
+        for seen, erratum in self._known.get((what, target, said), ()):
+            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, [assembler]):
+                return erratum
+        return ""
