@@ -147,7 +147,7 @@ def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
     result = CliRunner().invoke(main, ["descriptor", "encode", "--swizzle", "128", "--lbo", "16", "--sbo", "1040"])
     assert result.exit_code == 1
     assert result.stdout == f"{made(sbo=1040):#018x}\n"
-    assert result.stderr.startswith("suspicious: stride_byte_offset: SBO = 1040 is no multiple of 1024")
+    assert result.stderr.startswith("suspicious: stride_byte_offset: SBO = 1040 is not a multiple of 1024")
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
         ("--swizzle 128 --lbo 16 --sbo 1000", "--sbo 1000 has no encoding"),
         ("--swizzle 128 --lbo 16 --sbo 1024 --base-offset 8", "--base-offset 8 has no encoding in a descriptor; allowed: 0..7"),
         ("--swizzle 96 --lbo 16 --sbo 1024", "unknown swizzle '96B'; known: none, 32B, 64B, 128B"),
-        ("--swizzle 128 --lbo x --sbo 1024", "'x' is no integer; hexadecimal starts with 0x"),
-        ("--swizzle 128 --lbo 16", "give --lbo and --sbo, or the matrix that lies there: --type, --major, --rows, --cols"),
+        ("--swizzle 128 --lbo x --sbo 1024", "'x' is not an integer; hexadecimal starts with 0x"),
+        ("--swizzle 128 --lbo 16", "give --lbo and --sbo, or the matrix in memory: --type, --major, --rows, --cols"),
         ("--swizzle 128 --type bf16 --rows 64", "--major and --cols missing"),
         (
             "--swizzle 128 --type bf16 --major k --rows 64 --cols 60",
@@ -221,8 +221,8 @@ def test_decode_says_what_is_suspicious() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("0x10000000000000000",), "is no 64-bit number"),
-        (("none",), "'none' is no integer; hexadecimal starts with 0x"),
+        (("0x10000000000000000",), "is not a 64-bit number"),
+        (("none",), "'none' is not an integer; hexadecimal starts with 0x"),
         ((hex(_GOOD), "--type", "bf17"), "unknown --type bf17; known: "),
         ((hex(_GOOD), "--major", "x"), "'k', 'mn'"),
     ],

@@ -364,8 +364,8 @@ def test_packed_fp4_of_torch_comes_in_and_goes_out() -> None:
         ),
         (lambda: ptxmma.pack_bytes(np.zeros((0, 2), np.uint8), "s4"), "shape (0, 2); the last size must be a multiple of 2"),
         (lambda: ptxmma.pack_bytes(np.full((1, 8), 2, np.uint8), "b1"), "holds 0x2: b1 has 1 bit, so its codes are 0..0x1"),
-        (lambda: ptxmma.pack_bytes(np.zeros((1, 4), np.uint8), "e3m2"), "'e3m2' is no element type that fills bytes; these do: e4m3, "),
-        (lambda: ptxmma.unpack_bytes(np.zeros((1, 4), np.uint8), _any(4)), "4 is no element type that fills bytes"),
+        (lambda: ptxmma.pack_bytes(np.zeros((1, 4), np.uint8), "e3m2"), "not an element type that fills bytes; those that do: e4m3, "),
+        (lambda: ptxmma.unpack_bytes(np.zeros((1, 4), np.uint8), _any(4)), "4 is not an element type that fills bytes"),
         (lambda: ptxmma.unpack_bytes(np.zeros((1, 4), np.int8), "s4"), "packed must be uint8 (..., bytes), at least one; this is int8"),
         (lambda: ptxmma.unpack_bytes(np.zeros((0, 4), np.uint8), "s4"), "this is uint8 of shape (0, 4)"),
     ],
@@ -377,7 +377,7 @@ def test_what_is_not_packed_in_bytes(call: Any, message: str) -> None:
 
 def test_arrays_with_a_meaning_of_their_own() -> None:
     """A mask would be lost without a word; what reshapes in its own way is taken for its numbers."""
-    with pytest.raises(ValueError, match=re.escape("a is a masked array, whose mask would be lost; say what stands in")):
+    with pytest.raises(ValueError, match=re.escape("a is a masked array, whose mask would be lost; fill the masked places")):
         _A.pack(np.ma.masked_equal(_ONE, 0))
     matrix = _random(_A, _tile(_A))
     own: Any = matrix.view(type("Own", (np.ndarray,), {"reshape": None}))
@@ -439,7 +439,7 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         (lambda: _A.unpack_tiles(_REGISTERS[None, None], _any((16.0, 16.0))), "shape (16.0, 16.0) does not fit"),
         (lambda: _A.unpack_tiles(_REGISTERS[None, None], _any("ab")), "shape ab does not fit"),
         (lambda: _A.unpack(_REGISTERS.astype(">u4")), "registers has dtype >u4, of the other byte order"),
-        (lambda: _A.unpack(_REGISTERS.astype("S4")), "registers has dtype |S4, which is no number"),
+        (lambda: _A.unpack(_REGISTERS.astype("S4")), "registers has dtype |S4, which is not a number"),
         (lambda: _A.unpack_tiles(_REGISTERS[None, None], (2, 16, 16)), "the last two sizes are integers, 1..16 x 1..16"),
         (lambda: _F16.operand("d").pack(_ONE), "d has dtype float16; f32 takes float32"),
         (lambda: _SPARSE.operand("e").pack(_ONE), "operand 'e' holds no elements of a matrix"),

@@ -204,7 +204,7 @@ def test_tensors_become_tensors() -> None:
 
 def test_a_spec_without_shared_memory_says_so(root: Path) -> None:
     toy = pipeline.read(root / "tests" / "toy").database
-    with pytest.raises(ValueError, match="says nothing of shared memory"):
+    with pytest.raises(ValueError, match="says nothing about shared memory"):
         SharedLayout("f16", "K", "128B", 64, 64, database=toy)
 
 
@@ -536,7 +536,7 @@ def test_reads_that_leave_the_memory() -> None:
             read_operand(layout.descriptor(), empty, "f16", 8, 16, "K", 64)
     with pytest.raises(ValueError, match=r"memory_start = 8 must be a multiple of 16"):
         read_operand(layout.descriptor(), image, "f16", 8, 16, "K", 8)
-    with pytest.raises(ValueError, match="is no 64-bit number"):
+    with pytest.raises(ValueError, match="is not a 64-bit number"):
         read_operand(1 << 64, image, "f16", 8, 16, "K")
     with pytest.raises(ValueError, match="s8 cannot be read MN-major"):
         read_operand(layout.descriptor(), image, "s8", 8, 16, "MN", 64)

@@ -464,7 +464,7 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "complex": (
         lambda: sparse.prune(_M.astype(np.complex64), "2:4"),
-        r"the matrix has dtype complex64, which is no number",
+        r"the matrix has dtype complex64, which is not a number",
     ),
     "big-endian": (lambda: sparse.check(_M.astype(">f2"), "2:4"), r"dtype >f2, of the other byte order"),
     "another float": (

@@ -38,7 +38,7 @@ def bits_dtype(element: ElementType) -> np.dtype[Any]:
 
 
 def is_tensor(value: object) -> bool:
-    """Whether ``value`` is a torch tensor; torch is not imported to find out."""
+    """Whether ``value`` is a torch tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -56,13 +56,13 @@ def as_array(value: Any, what: str = "the matrix") -> Array:
         raise ValueError(f"{what} must be a NumPy array or a torch tensor, not {type(value).__name__}")
     if type(value) is not np.ndarray:
         if isinstance(value, np.ma.MaskedArray):
-            raise ValueError(f"{what} is a masked array, whose mask would be lost; say what stands in the masked places: .filled(0)")
+            raise ValueError(f"{what} is a masked array, whose mask would be lost; fill the masked places: .filled(0)")
         value = value.view(np.ndarray)  # without what a subclass such as numpy.matrix does in its own way
     array: Array = value
     if not array.dtype.isnative:
         raise ValueError(f"{what} has dtype {array.dtype}, of the other byte order; convert it with .astype({array.dtype.name!r})")
     if array.dtype.kind not in "biuf" and array.dtype.type.__module__ != ml_dtypes.__name__:
-        raise ValueError(f"{what} has dtype {array.dtype}, which is no number")
+        raise ValueError(f"{what} has dtype {array.dtype}, which is not a number")
     return array
 
 
@@ -81,12 +81,12 @@ def _shared(tensor: Any, what: str) -> Array:
         raise ValueError(f"{what} has dtype torch.{name}, two elements in a byte; ptxmma.unpack_bytes gives one in each")
     plain = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.dtype.itemsize)
     try:
-        held = _named(name)
+        dtype = _named(name)
     except TypeError:
         plain = None
     if plain is None or tensor.dtype.is_complex:
         raise ValueError(f"{what} has dtype torch.{name}, which no array of numbers has")
-    array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(held)
+    array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(dtype)
     return array
 
 
@@ -105,7 +105,7 @@ def bits(value: Any, itemsize: int, what: str) -> Array:
 
 
 def like(result: Array, given: Any) -> Any:
-    """``result`` in the kind that the caller gave: a tensor on the same memory where that was a tensor.
+    """``result`` as what the caller gave: a tensor on the same memory if that was a tensor.
 
     Where torch does not have the dtype, or has no more than its name, as for the 4-bit integers, the tensor is one of the bits.
     """
@@ -114,13 +114,13 @@ def like(result: Array, given: Any) -> Any:
     import torch
 
     plain = torch.from_numpy(result.view(f"u{result.dtype.itemsize}"))
-    held = None if result.dtype in _named_only() else getattr(torch, result.dtype.name, None)
-    return plain if held is None else plain.view(held)
+    dtype = None if result.dtype in _named_only() else getattr(torch, result.dtype.name, None)
+    return plain if dtype is None else plain.view(dtype)
 
 
 @functools.cache
 def _named_only() -> list[np.dtype[Any]]:
-    """Dtypes with whose torch namesakes nothing can be computed: the integers narrower than a byte."""
+    """Dtypes whose torch namesakes cannot compute: integers narrower than a byte."""
     return [np.dtype(getattr(ml_dtypes, name)) for name in ("int4", "uint4")]
 
 
@@ -150,7 +150,7 @@ def typed(bits: Array, element: ElementType) -> Array:
 
 
 def numbers(bits: Array, element: ElementType) -> Array:
-    """The numbers that bits stand for: ``float64`` for floating point, ``int64`` for integers and single bits."""
+    """The numbers that bits encode: ``float64`` for floating point, ``int64`` for integers and single bits."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
 
@@ -165,7 +165,7 @@ def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
 
 
 def joined(codes: Array, bits: int) -> Array:
-    """Codes of so many bits, a byte for each where they are narrower, as contiguous full bytes along the last axis, low bits first."""
+    """Codes of so many bits, narrow ones one in each byte, as contiguous full bytes along the last axis, low bits first."""
     if bits >= 8:
         return np.ascontiguousarray(codes)
     each = codes.reshape(*codes.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)

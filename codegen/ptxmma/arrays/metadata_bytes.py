@@ -28,14 +28,14 @@ def from_fields(fields: Any) -> Any:
     Raises:
         ValueError: no integers, a field out of range, or an odd number of chunks.
     """
-    found = as_array(fields, "fields")
-    if found.dtype.kind not in "iu" or found.ndim < 1 or not found.size:
-        raise ValueError(f"fields are integers (..., rows, chunks), at least one; these are {found.dtype} of shape {found.shape}")
-    if found.shape[-1] % FIELDS:
-        raise ValueError(f"{found.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {FIELDS}")
-    if int(found.min()) < 0 or int(found.max()) >> FIELD_BITS:
-        raise ValueError(f"fields must be 0..{(1 << FIELD_BITS) - 1}; these are {found.min()}..{found.max()}")
-    pairs = found.astype(np.uint8)
+    array = as_array(fields, "fields")
+    if array.dtype.kind not in "iu" or array.ndim < 1 or not array.size:
+        raise ValueError(f"fields are integers (..., rows, chunks), at least one; these are {array.dtype} of shape {array.shape}")
+    if array.shape[-1] % FIELDS:
+        raise ValueError(f"{array.shape[-1]} chunks do not fill whole bytes; a row must have a multiple of {FIELDS}")
+    if int(array.min()) < 0 or int(array.max()) >> FIELD_BITS:
+        raise ValueError(f"fields must be 0..{(1 << FIELD_BITS) - 1}; these are {array.min()}..{array.max()}")
+    pairs = array.astype(np.uint8)
     return like(pairs[..., 0::2] | pairs[..., 1::2] << FIELD_BITS, fields)
 
 

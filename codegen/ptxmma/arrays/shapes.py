@@ -1,4 +1,4 @@
-"""Shapes that are given: not empty, whole tiles or padded to them, and cropped again."""
+"""Checks shapes: not empty, whole tiles or padded to them, and cropped again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def whole(array: Array, tile: Sequence[int], what: str, pad: bool, fill: int = 0
 
 
 def cropped_shape(shape: tuple[int, ...], wanted: Sequence[int] | None, tile: Sequence[int], what: str) -> tuple[int, ...]:
-    """What is left of a shape of whole tiles without its padding; ``wanted`` is that of the whole, or its last sizes.
+    """A shape of whole tiles without its padding; ``wanted`` is the whole result, or its last sizes.
 
     ``what`` holds the array, in words: ``"registers"``.
     """
@@ -62,7 +62,7 @@ def cropped(array: Array, wanted: Sequence[int] | None, tile: Sequence[int], wha
 
 
 def batch_of(*sizes: int) -> str:
-    """The shape of a batch of what has these sizes, in words."""
+    """The shape of a batch of items of these sizes, in words."""
     return "(..., " + ", ".join(map(str, sizes)) + ")"
 
 

@@ -22,7 +22,7 @@ _PANEL = 1 << 18
 
 
 class Tiling:
-    """How the elements of one tile of a matrix stand in the registers of all threads.
+    """Where the elements of one tile of a matrix are in the registers of all threads.
 
     Args:
         places: maps ``(i, lane)`` to ``(row, col)``, perhaps to the number of a matrix too.
@@ -33,7 +33,7 @@ class Tiling:
 
     Attributes:
         folds: for elements narrower than a byte, ``(axis, below, width)`` of each step that doubles their width: along ``axis``,
-            an element moves above the one that stands ``below`` earlier.
+            an element moves above the one that is ``below`` earlier.
         word: the dtype of what is moved in one piece.
         shape: matrices, rows and columns of a tile in words.
         order: for each word, in the order of threads and registers, its flat position in the tile.
@@ -64,8 +64,8 @@ class Tiling:
         copies = 1 << sum(width for name, width in places.outputs.items() if name not in axes)
         count = math.prod(self.shape) * copies // threads  # the map has more where it serves wider matrices too
         points = {"lane": np.arange(threads)[:, None], "i": np.arange(count) << len(joined)}
-        found = places.apply(points)
-        place = [_without(found.get(name, 0), [bit for other, bit in joined if other == name]) for name in axes]
+        numbers = places.apply(points)
+        place = [_without(numbers.get(name, 0), [bit for other, bit in joined if other == name]) for name in axes]
         self._places = [np.broadcast_to(value, (threads, count)).reshape(-1) for value in place]
         self.order = np.ravel_multi_index(self._places, self.shape)
         for shared in (*self._places, self.order):
@@ -171,7 +171,7 @@ def _unfold(codes: Array, axis: int, below: int, width: int) -> Array:
 
 
 def _halves(codes: Array, axis: int, below: int) -> tuple[Array, Array]:
-    """Views of the elements along ``axis`` whose partner stands ``below`` later, and of the partners."""
+    """Views of the elements along ``axis`` whose partner is ``below`` later, and of the partners."""
     before, after = codes.shape[:axis], codes.shape[axis:][1:]
     split = codes.reshape(*before, codes.shape[axis] // (2 * below), 2, below, *after)
     low, high = np.moveaxis(split, len(before) + 1, 0)

@@ -16,8 +16,8 @@ REGISTER = np.dtype(np.uint32)
 
 def words(registers: Any, threads: int) -> Array:
     """One 32-bit register of each thread, checked."""
-    held = elements.bits(registers, REGISTER.itemsize, "registers")
-    if held.shape[-1:] != (threads,):
-        raise ValueError(f"registers have shape {held.shape}; they are (..., {threads}): one of each thread")
-    not_empty(held, "registers")
-    return np.ascontiguousarray(held)
+    words = elements.bits(registers, REGISTER.itemsize, "registers")
+    if words.shape[-1:] != (threads,):
+        raise ValueError(f"registers have shape {words.shape}; they are (..., {threads}): one of each thread")
+    not_empty(words, "registers")
+    return np.ascontiguousarray(words)

@@ -33,7 +33,7 @@ VERBS = ("list", "show", "check", "layout", "trace", "descriptor", "smem", "expo
 
 
 class Failure(click.ClickException):
-    """Nothing was found out: exit code 2, since 1 stands for a finding."""
+    """The question has no answer: exit code 2, since 1 means a finding."""
 
     exit_code = 2
 
@@ -42,7 +42,7 @@ class _Verbs(click.Group):
     """A group whose commands are modules; the arguments of its methods are click's."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        if sys.stdout is None:  # whoever closed it wants no answer, only the exit code
+        if sys.stdout is None:  # closed by the caller, who wants only the exit code
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
         return super().main(*args, **extra)
 
@@ -56,7 +56,7 @@ class _Verbs(click.Group):
                 raise
             raise Failure(f"this needs {package}, which is not installed: pip install 'ptxmma[{_EXTRAS[package]}]'") from None
         except OSError as error:
-            if error.filename is not None or error.errno == errno.EPIPE:  # a reader who has seen enough is no failure
+            if error.filename is not None or error.errno == errno.EPIPE:  # a reader that stops early is not a failure
                 raise
             raise Failure(f"the answer cannot be written: {error.strerror}") from None
 

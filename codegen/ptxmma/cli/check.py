@@ -25,15 +25,14 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.argument("files", metavar="[FILE|-]...", nargs=-1, type=click.Path())
 @click.option("--target", metavar="TARGET", help="Check for this target, whatever the module says.")
 @click.option("--ptx", metavar="VERSION", help="Check for this PTX ISA version, whatever the module says.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print what is found.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")
 @click.option("--no-flow", is_flag=True, help="Do not follow registers of wgmma from instruction to instruction; faster.")
 @database_option
 def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: str, no_flow: bool, database: str | None) -> None:
-    """Check the matrix instructions of PTX files, or of the standard input.
+    """Check the matrix instructions of PTX files, or of standard input.
 
-    Exits with 1 where there is an error or a warning, and with 2 where a file cannot be read; the others
-    are checked all the same.
+    Exits with 1 if there is an error or a warning, and with 2 if a file cannot be read; the other files are still checked.
 
     \b
     Example:
@@ -53,7 +52,7 @@ def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: s
 
 
 def _parts(checker: Checker, files: Iterable[str], unread: list[str]) -> Iterator[Findings]:
-    """What is found, function by function; files that cannot be read are told on the standard error and added to ``unread``."""
+    """The findings, function by function; files that cannot be read are reported on standard error and added to ``unread``."""
     for file in files:
         try:
             yield from checker.parts_of_file(file)
@@ -64,7 +63,7 @@ def _parts(checker: Checker, files: Iterable[str], unread: list[str]) -> Iterato
 
 
 def _text(parts: Iterable[Findings]) -> bool:
-    """Print as it is found; whether there is neither an error nor a warning."""
+    """Print findings as they come; returns whether there is neither an error nor a warning."""
     from ptxmma.check import formats
 
     terminal = sys.stdout.isatty()
@@ -88,7 +87,9 @@ def _whole(form: str, parts: Iterable[Findings]) -> bool:
     for part in parts:
         count += part.instructions
         kept += part.findings
-    found = Findings(count, tuple(kept))
-    document = formats.as_json(found) if form == "json" else formats.github(found) if form == "github" else formats.sarif(found, RULES)
+    findings = Findings(count, tuple(kept))
+    document = (
+        formats.as_json(findings) if form == "json" else formats.github(findings) if form == "github" else formats.sarif(findings, RULES)
+    )
     click.echo(document, nl=False)
-    return found.clean
+    return findings.clean

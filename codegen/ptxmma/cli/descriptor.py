@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.options import database_option, held, json_option, known_names, table_options
+from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
 from ptxmma.cli.tiles import in_options, integer, swizzle_name, tile_option
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command() -> None:
     """Make and read the matrix descriptors of wgmma.
 
-    Exits with 1 where something in the descriptor is suspicious.
+    Exits with 1 if something in the descriptor is suspicious.
 
     \b
     Examples:
@@ -45,18 +45,18 @@ def command() -> None:
 def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
     """Print the 64 bits of a descriptor.
 
-    Either --lbo and --sbo say how the matrix lies there, or --type, --major, --rows and --cols say which matrix it is: then they follow,
-    as for a dense image that TMA writes.  What looks wrong is said on standard error.
+    Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides are then those of a dense image that TMA
+    writes.  Prints what looks wrong on standard error.
 
     \b
     Examples:
       ptxmma descriptor encode --address 0x400 --swizzle 128 --lbo 16 --sbo 1024
       ptxmma descriptor encode --address 0x400 --swizzle 128 --type bf16 --major k --rows 64 --cols 64
     """  # noqa: D301  # click's mark for lines that stay as they are
-    held(database)
+    catalog_of(database)
     try:
-        found = _described(swizzle_name(swizzle), given, database)
-        bits = found.encode(database=database)
+        described = _described(swizzle_name(swizzle), given, database)
+        bits = described.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
     from ptxmma.matrices.descriptors import suspicions
@@ -72,7 +72,7 @@ def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> N
 
 
 def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Descriptor:
-    """The descriptor that the options ask for.
+    """The descriptor that the options describe.
 
     Raises:
         ValueError: a value that is not legal.
@@ -89,7 +89,7 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
     if len(missing) < len(tile) - (given["major"] is not None):
         raise click.UsageError(f"a matrix needs {', '.join(tile.values())}; {' and '.join(missing)} missing")
     if given["lbo"] is None or given["sbo"] is None:
-        raise click.UsageError(f"give --lbo and --sbo, or the matrix that lies there: {', '.join(tile.values())}")
+        raise click.UsageError(f"give --lbo and --sbo, or the matrix in memory: {', '.join(tile.values())}")
     return Descriptor(
         start_address=given["address"],
         leading_byte_offset=given["lbo"],
@@ -108,7 +108,7 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
 @table_options()
 @database_option
 def decode(descriptor: int, element: str | None, major: str | None, form: str, database: str | None) -> None:
-    """Say what the 64 bits of a descriptor mean, and what is suspicious about them.
+    """Decode the 64 bits of a descriptor, and report what is suspicious.
 
     \b
     Example:
@@ -116,7 +116,7 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.matrices.descriptors import suspicions
 
-    spec = held(database).database.spec
+    spec = catalog_of(database).database.spec
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")
@@ -151,7 +151,7 @@ def _bits(field: DescriptorField) -> str:
 
 
 def _explanation(bits: int, major: str | None, wrong: Sequence[Suspicion], database: str | None) -> None:
-    """The canonical layouts that it can mean, and what is suspicious."""
+    """The canonical layouts that fit it, and what is suspicious."""
     from ptxmma.cli.render import wrapped
 
     for each in _layouts(bits, major, database):
@@ -169,13 +169,13 @@ def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[st
     from ptxmma.matrices.descriptors import Descriptor, used_strides
 
     swizzle, memory = Descriptor.decode(bits, database=database).swizzle, memory_of(database)
-    found = []
+    layouts = []
     for layout in memory.layouts:
         if swizzle in layout.swizzles and major in (None, layout.majorness.lower()):
             one = canonical(memory, layout.majorness, swizzle)
             known = {"majorness": layout.majorness, "swizzle": one.mode.title, "cute": layout.cute, "lbo": layout.lbo, "sbo": layout.sbo}
-            found.append({**known, "used": sorted(used_strides(one, database))})
-    return found
+            layouts.append({**known, "used": sorted(used_strides(one, database))})
+    return layouts
 
 
 def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
@@ -190,5 +190,5 @@ def _json(bits: int, element: ElementType | None, major: str | None, wrong: Sequ
     for each in fields(bits, element, database=database):
         row = {"field": each.field.name, "bits": _bits(each.field), "holds": each.stored, "value": each.value, "unit": each.field.unit}
         rows.append(row | ({"elements": each.elements} if element else {}))
-    told = [each._asdict() for each in wrong]
-    emit({"descriptor": f"{bits:#018x}", "fields": rows, "layouts": _layouts(bits, major, database), "suspicions": told})
+    suspicions = [each._asdict() for each in wrong]
+    emit({"descriptor": f"{bits:#018x}", "fields": rows, "layouts": _layouts(bits, major, database), "suspicions": suspicions})

@@ -61,7 +61,7 @@ def _line(change: Change) -> str:
 
 
 def _read(name: str, what: str) -> Catalog:
-    """One of the two; exits with 2 where it cannot be read."""
+    """One of the two; exits with 2 if it cannot be read."""
     from ptxmma.generator import revisions
     from ptxmma.generator.problems import SpecError
 

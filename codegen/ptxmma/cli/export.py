@@ -18,9 +18,9 @@ FORMATS = ("sqlite", "json", "csv", "parquet")
 @click.option("--table", "name", metavar="NAME", help="Only this table or view; without --out to stdout.")
 @database_option
 def command(form: str, out: Path | None, name: str | None, database: str | None) -> None:
-    """Hand the whole database over to other tools.
+    """Export the database to other tools.
 
-    Every format has the same tables; ptxmma.sql says what they hold, and the view variant_targets is the place to start.  Parquet needs
+    Every format has the same tables.  ptxmma.sql describes them; start with the view variant_targets.  Parquet needs
     pyarrow: pip install 'ptxmma[parquet]'.
 
     \b

@@ -24,7 +24,7 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
-    """Turn the spec into headers, Python, CUDA wrappers, database and docs.
+    """Generate headers, Python, CUDA wrappers, the database and docs from the spec.
 
     \b
     Example:
@@ -37,7 +37,7 @@ def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], 
 
     for name in only:
         if name not in EMITTERS:
-            raise click.BadParameter(f"{name!r} is no output; one of {', '.join(EMITTERS)}", param_hint="--only")
+            raise click.BadParameter(f"{name!r} is not an output; the outputs are {', '.join(EMITTERS)}", param_hint="--only")
     catalog = read(spec, overlay)
     try:
         changes = pipeline.changes(catalog, out, only)

@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 @click.command("layout", cls=NamedNumbers)
 @instruction_argument
-@click.option("--operand", metavar="NAME", help="As the manual names it: a, b, c, d, e, r, p …; or metadata, scale-a, scale-b.")
-@click.option("--lane", type=int, help="What this thread holds; of all operands, unless --operand names one.")
-@click.option("--register", type=int, help="What is in this register of the operand.")
-@click.option("--element", type=int, help="Only this element of the thread, counted through all registers; of scale factors the byte.")
-@click.option("--bit", type=int, help="Of metadata: what this bit of the thread's register describes.")
+@click.option("--operand", metavar="NAME", help="The manual's name: a, b, c, d, e, r, p …; or metadata, scale-a, scale-b.")
+@click.option("--lane", type=int, help="Only what this thread holds: of all operands, unless --operand names one.")
+@click.option("--register", type=int, help="Only what is in this register of the operand.")
+@click.option("--element", type=int, help="Only this element of each thread, counted through its registers; for scale factors the byte.")
+@click.option("--bit", type=int, help="For metadata: what this bit of the thread's register describes.")
 @click.option("--by-lane", is_flag=True, help="A row for each thread, with the places of the elements that it holds.")
-@click.option("--transpose", is_flag=True, help="Rows as columns and columns as rows.")
+@click.option("--transpose", is_flag=True, help="Swap rows and columns.")
 @click.option("--bits", is_flag=True, help="Name the bits: a1[31:16] is the upper half of the second register of A.")
-@click.option("--all", "whole", is_flag=True, help="In a grid: all of a matrix whose N varies, and each element of a large one.")
+@click.option(
+    "--all", "whole", is_flag=True, help="In a grid: show every column of a matrix whose N varies, and every element of a large one."
+)
 @table_options("svg")
 def command(
     spelling: str,
@@ -44,14 +46,14 @@ def command(
     bits: bool,
     whole: bool,
 ) -> None:
-    """Say which thread holds which element of an operand, and where.
+    """Show which thread holds which element of an operand, and where.
 
-    Without a place the answer is a table with a cell for each element of the matrix: 5:r1 a3 is lane 5, register 1, element 3 of the
-    thread.  With --lane, --register or --element, or with an axis of the operand, the answer is the elements there.
+    Prints a table with a cell for each element of the matrix: 5:r1 a3 is lane 5, register 1, element 3 of the thread.  With --lane,
+    --register, --element or an axis of the operand, prints a list of the elements there.
 
-    The axes of the operand are options: --row 9 --col 3 of a matrix; --matrix 1 --row 3 of the addresses of ldmatrix; --row 9 --chunk 1
-    of metadata, or --col for an element of the packed A; --row 9 --block 0 of scale factors.  --matrix, --copy, --computation,
-    --selector, --byte-id and --thread-id choose among several tables; without them the table is the first.
+    The axes of the operand are options: --row 9 --col 3 for a matrix; --matrix 1 --row 3 for the addresses of ldmatrix; --row 9 --chunk 1
+    for metadata, or --row 9 --col 3 for an element of the packed A; --row 9 --block 0 for scale factors.  --matrix, --copy, --computation,
+    --selector, --byte-id and --thread-id choose one of several tables; the default is the first.
 
     \b
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ptxmma.cli.options import database_option, held, known_names, table_options
+from ptxmma.cli.options import catalog_of, database_option, known_names, table_options
 from ptxmma.cli.render import Table, draw
 
 
@@ -31,11 +31,12 @@ def command(
     form: str,
     database: str | None,
 ) -> None:
-    """List the instructions that are legal there.
+    """List instructions.
 
-    The filters hold together: with --target and --ptx, what that target accepts in that version.  The column ptx has the first version
-    on --target, or on any; targets has the least ones, with a + where others that have its features accept it too.  What is not
-    documented is not in the manual: assemblers accept it all the same.
+    Filters combine: with --target and --ptx, the list has what that target accepts in that version.  The column ptx shows the first
+    version that accepts the instruction on --target, or on any target.  The column targets shows the least targets; a + means that all
+    targets with the same features accept it too.  An instruction that is not documented is accepted by assemblers but missing in the
+    manual.
 
     \b
     Example:
@@ -44,9 +45,9 @@ def command(
     from ptxmma.catalog import listing
     from ptxmma.catalog.instructions import instructions
 
-    spec = held(database).database.spec
+    spec = catalog_of(database).database.spec
     try:
-        found = instructions(family=family, target=target, ptx=ptx, element=element, shape=shape, sparse=sparse, database=database)
+        matching = instructions(family=family, target=target, ptx=ptx, element=element, shape=shape, sparse=sparse, database=database)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     rows = [
@@ -59,7 +60,7 @@ def command(
             " ".join(listing.least_targets(spec, line.accepted_by)),
             "yes" if line.documented else "no",
         )
-        for line in listing.lines(found, merged=not every)
+        for line in listing.lines(matching, merged=not every)
     ]
     if not rows:
         click.echo("no instruction is like that", err=True)

@@ -1,4 +1,4 @@
-"""What verbs about places share: tables of a matrix, coloured and cut where a terminal is too narrow; numbers within limits."""
+"""What verbs about places share: tables of a matrix, coloured and split to fit a terminal; numbers within limits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BESIDE = 3
 
 
 def within(option: str, value: int, limit: int) -> None:
-    """Refuse the value of an option outside 0..limit-1."""
+    """Report the value of an option outside 0..limit-1."""
     if not 0 <= value < limit:
         raise click.UsageError(f"--{option} {value} is outside 0..{limit - 1}")
 
 
 def elsewhere(instruction: Instruction, matrix: str) -> str:
-    """The question that tells where a matrix lies in shared memory; empty where the instruction reads it through no descriptor."""
+    """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
     from ptxmma.matrices.product_operands import product_operands
 
     if instruction.operation != "multiply":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from ptxmma.cli.options import held
+from ptxmma.cli.options import catalog_of
 
 #: What the user gave under each unknown name, as text; None where no value follows.
 Given = dict[str, str | None]
@@ -41,7 +41,7 @@ class NamedNumbers(click.Command):
         """The options of the command and every axis of the database."""
         items = super().shell_complete(ctx, incomplete)
         if incomplete.startswith("-"):
-            layouts = held(ctx.params.get("database")).database.layouts
+            layouts = catalog_of(ctx.params.get("database")).database.layouts
             names = sorted({f"--{axis.replace('_', '-')}" for layout in layouts for axis in layout.axes})
             items += [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return items

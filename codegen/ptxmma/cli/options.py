@@ -1,4 +1,4 @@
-"""What verbs share: options, and how a spec is read."""
+"""What verbs share: options, and reading a spec."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spec_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def read(spec: Path, overlay: Path | None) -> Catalog:
-    """Read a spec, or say everything that is wrong with it and exit with 1."""
+    """Read a spec, or print everything that is wrong with it and exit with 1."""
     from ptxmma.generator import pipeline
     from ptxmma.generator.problems import SpecError
 
@@ -47,13 +47,13 @@ def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def database_option(command: click.decorators.FC) -> click.decorators.FC:
-    """``--database``: where the answers come from."""
-    held = click.Path(exists=True, dir_okay=False)
-    return click.option("--database", type=held, help="Another ptxmma.json than the packaged one.")(command)
+    """``--database``: the database that answers."""
+    file = click.Path(exists=True, dir_okay=False)
+    return click.option("--database", type=file, help="Another ptxmma.json than the packaged one.")(command)
 
 
-def held(database: str | None) -> Catalog:
-    """The catalog that ``--database`` names, or the packaged one; exits with 2 where the file is none."""
+def catalog_of(database: str | None) -> Catalog:
+    """The catalog that ``--database`` names, or the packaged one; exits with 2 if the file is not a database."""
     from ptxmma.catalog.instructions import catalog
 
     try:
@@ -63,25 +63,27 @@ def held(database: str | None) -> Catalog:
 
 
 def find(spelling: str, database: str | None) -> Instruction:
-    """The instruction of a spelling; where there is none, say what is close and exit with 2."""
+    """The instruction of a spelling; if there is none, print what is close and exit with 2."""
     from ptxmma.catalog.instructions import UnknownInstruction
 
     try:
-        return held(database).find(spelling)
+        return catalog_of(database).find(spelling)
     except UnknownInstruction as error:
         click.echo(f"{error}{'' if 'closest' in str(error) else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)
 
 
 def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """Canonical spellings that go on as far as the next dot that they share: a shell shows a few words, not a thousand."""
-    known = [found.canonical for found in held(context.params.get("database")).all() if found.canonical.startswith(begun)]
+    """Canonical spellings up to the next dot at which they differ, so that a shell shows a few words and not a thousand."""
+    known = [
+        instruction.canonical for instruction in catalog_of(context.params.get("database")).all() if instruction.canonical.startswith(begun)
+    ]
     dots = begun.count(".")
-    found: dict[str, None] = {}
-    while len(found) < 2 and list(found) != known:  # a part alone would be no choice, and no instruction
+    parts: dict[str, None] = {}
+    while len(parts) < 2 and list(parts) != known:  # a single part is neither a choice nor an instruction
         dots += 1
-        found = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
-    return list(found)
+        parts = dict.fromkeys(".".join(spelling.split(".")[:dots]) for spelling in known)
+    return list(parts)
 
 
 #: What the spec calls the things that options name.
@@ -97,14 +99,14 @@ def known_names(what: str) -> Callable[[click.Context, click.Parameter, str], li
     """The completion of an option that takes the name of a ``"family"``, ``"target"``, ``"ptx"`` version or ``"element"`` type."""
 
     def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-        names = _NAMES[what](held(context.params.get("database")).database.spec)
+        names = _NAMES[what](catalog_of(context.params.get("database")).database.spec)
         return [name for name in names if name.startswith(begun)]
 
     return complete
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
-    """``--json`` of a verb whose answer is no table."""
+    """``--json`` of a verb whose answer is not a table."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
 
 

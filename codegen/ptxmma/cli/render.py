@@ -1,4 +1,4 @@
-"""Answers as people and programs want them: tables as a grid, CSV, Markdown, AsciiDoc or JSON."""
+"""Prints answers for people and programs: tables as a grid, CSV, Markdown, AsciiDoc or JSON."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def heading(text: str) -> str:
 
 
 def wrapped(line: str) -> str:
-    """A line of prose as a terminal shows it: no word broken, what goes on indented further; elsewhere it stays as it is."""
+    """A line of prose, wrapped between words in a terminal, with continuation lines indented; unchanged elsewhere."""
     if not sys.stdout.isatty():
         return line
     indent = len(line) - len(line.lstrip()) + 2
@@ -87,7 +87,7 @@ def wrapped(line: str) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where Rich prints: a terminal with its width and colours, or something else without either; ``NO_COLOR`` is respected."""
+    """Rich's console: in a terminal with its width and colours, elsewhere with neither; respects ``NO_COLOR``."""
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
@@ -95,7 +95,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
-    """Rows as lines of text in columns; those marked in ``right`` end alike, the others start alike.  A column without text is left out."""
+    """Rows as lines of aligned columns, those marked in ``right`` to the right; leaves out columns without text."""
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     ends = right or [False] * len(columns)
@@ -108,7 +108,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
 
 
 def _grid(table: Table) -> None:
-    """Plain columns where they need neither colour nor folding; Rich, which takes its time, where they do.
+    """Plain columns if they need neither colour nor folding; otherwise Rich, which is slower.
 
     Where a terminal is too narrow for the longest words side by side, each row is a paragraph with the names of its columns.
     """
@@ -130,7 +130,7 @@ def _grid(table: Table) -> None:
 
 
 def _widths(texts: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Widths of columns, together at most ``room``, with which no word is broken; none where there are no such widths."""
+    """Widths of columns, together at most ``room``, that break no word; empty if there are none."""
     columns = list(zip(*texts, strict=True))
     least = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
     if sum(least) > room:

@@ -19,9 +19,9 @@ Answer = dict[str, Any]
 @instruction_argument
 @json_option
 def command(spelling: str, database: str | None, as_json: bool) -> None:
-    """Say everything that is known of one instruction.
+    """Print everything that is known about one instruction.
 
-    Any spelling that assemblers accept will do; a wrong one is answered with the closest.
+    Takes any spelling that assemblers accept; for a wrong one it lists the closest.
 
     \b
     Example:
@@ -142,7 +142,7 @@ def _errata(answer: Answer) -> list[str]:
 
 
 def _evidence(answer: Answer) -> list[str]:
-    """What stands behind it, witness by witness."""
+    """The evidence, witness by witness."""
     proof = answer["evidence"]
     lines = []
     for names, releases in groupby(proof["assembled"].items(), key=lambda pair: pair[1]):

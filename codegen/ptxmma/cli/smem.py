@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.matrices import coloured, draw_matrix, within
-from ptxmma.cli.options import database_option, held, table_options
+from ptxmma.cli.options import catalog_of, database_option, table_options
 from ptxmma.cli.tiles import in_options, swizzle_name, tile_option
 
 if TYPE_CHECKING:
@@ -37,16 +37,17 @@ _STRONG = 2
 @table_options("svg")
 @database_option
 def command(element: str, major: str, swizzle: str, form: str, database: str | None, **given: Any) -> None:
-    """Say where a matrix lies in shared memory, and what accesses to it cost.
+    """Show where a matrix lies in shared memory, and what accesses to it cost.
 
-    The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, of an MN-major matrix a column.  Below it
-    stands how many wavefronts the usual accesses of a warp need, the worst of each kind, and the least that as many bytes can cost.
+    The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, or a column of an
+    MN-major matrix.  Below it are the wavefronts that the usual accesses of a warp need, the worst of each kind, and the least that as many
+    bytes can cost.
 
     \b
     Example:
       ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
     """  # noqa: D301  # click's mark for lines that stay as they are
-    held(database)
+    catalog_of(database)
     from ptxmma.matrices.canonical import Geometry
 
     strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
@@ -108,7 +109,7 @@ def _title(layout: Geometry) -> str:
 
 
 def _map(layout: Geometry, units: Units, transpose: bool) -> Table:
-    """Addresses in the colour of the banks that they lie in."""
+    """Addresses in the colour of their banks."""
     from ptxmma.cli.render import Table
 
     step = layout.per_unit
@@ -140,7 +141,7 @@ def _picture(layout: Geometry, units: Units) -> str:
     from ptxmma.matrices.pictures import image
 
     notes = [
-        f"On the left the address of each 16 bytes, which are {layout.per_unit} elements. On the right what lies at each address: its line "
+        f"On the left the address of each 16 bytes, which are {layout.per_unit} elements. On the right what is at each address: its line "
         "and its first element. A line on the right is once through all banks.",
     ]
     return image(_title(layout), notes, _corner(layout), layout.per_unit, units)

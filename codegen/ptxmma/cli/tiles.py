@@ -1,4 +1,4 @@
-"""What verbs about shared memory share: options that say which matrix lies there, and how."""
+"""What verbs about shared memory share: options for the matrix and its layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def integer(value: object) -> int:
     try:
         return int(str(value), 0)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no integer; hexadecimal starts with 0x") from None
+        raise click.BadParameter(f"{value!r} is not an integer; hexadecimal starts with 0x") from None
 
 
 _HELP = {
@@ -35,7 +35,7 @@ _HELP = {
 
 
 def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    """One of the options in :data:`_HELP`, with whatever else click takes."""
+    """One of the options in :data:`_HELP`; ``more`` goes to click."""
     kinds: dict[str, Any] = {"type": str, "major": click.Choice(["k", "mn"], case_sensitive=False), "swizzle": str}
     argument = {"type": "element"}.get(name, name.replace("-", "_"))
     if name == "type":
@@ -51,7 +51,7 @@ def swizzle_name(given: str) -> str:
 
 
 def in_options(message: str) -> str:
-    """An error of the library about values, with options in the place of the library's names for them."""
+    """An error of the library about values, with the names of options for those of parameters."""
     names = {
         "start": "address",
         "start_address": "address",
@@ -61,8 +61,8 @@ def in_options(message: str) -> str:
         "k": "cols",
     }
 
-    def option(found: re.Match[str]) -> str:
-        known = names.get(found[1], found[1].replace("_", "-"))
-        return f"--{known} " if known in _HELP else found[0]
+    def option(name: re.Match[str]) -> str:
+        known = names.get(name[1], name[1].replace("_", "-"))
+        return f"--{known} " if known in _HELP else name[0]
 
     return re.sub(r"\b([a-z_]+) = ", option, message.partition("; store_tiles")[0])

@@ -17,15 +17,17 @@ _SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b")
 
 def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     for name in reversed(_SCALE_IDS):
-        command = click.option(f"--{name}", type=int, help="Of scale factors; by default the first that is legal.")(command)
+        command = click.option(f"--{name}", type=int, help="For scale factors; the first legal value by default.")(command)
     return command
 
 
 @click.command("trace", cls=NamedNumbers)
 @instruction_argument
-@click.option("--a-from", type=click.Choice(["registers", "descriptor"]), help="Where A is, if it may be in either; registers by default.")
+@click.option(
+    "--a-from", type=click.Choice(["registers", "descriptor"]), help="Where A is, if the instruction takes both; registers by default."
+)
 @click.option("--selector", type=int, help="The sparsity selector; 0 by default.")
-@click.option("--stride", type=int, help="Of wmma: elements from a row, or column, to the next in memory; without gaps by default.")
+@click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default there are no gaps.")
 @_scale_id_options
 @table_options()
 def command(
@@ -38,13 +40,14 @@ def command(
     form: str,
     **scale_ids: int | None,
 ) -> None:
-    """Say what feeds one element of D, or where an element is moved from and to.
+    """Show what feeds one element of D, or where an element is moved from and to.
 
-    The axes of the matrix are options that name the element: --row 9 --col 3, of ldmatrix --matrix 1 --row 3 --col 5.
+    Name the element by the axes of the matrix: --row 9 --col 3, or --matrix 1 --row 3 --col 5 for ldmatrix.
 
-    Of a product: every element of A, B and C with its lane and its bits, the metadata that picks rows of B, and the scale factors.  The
-    sum has a term for each row: of a sparse A for each stored element, with every row of B that its index may pick.  Of a load or a store:
-    the register of the element, and its bytes from the address that a thread gives.  Of a transposition: both registers.
+    For a product, prints every element of A, B and C with its lane and its bits, the metadata that picks rows of B, and the scale factors:
+    a line for each term of the sum.  A sparse A has a term for each stored element, with every row of B that its index may pick.  For a
+    load or a store, prints the register of the element, and its bytes relative to the address that a thread gives.  For a transposition,
+    prints both registers.
 
     \b
     Example:

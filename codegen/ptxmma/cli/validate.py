@@ -12,9 +12,9 @@ from ptxmma.cli.options import read, spec_options
 @click.command("validate")
 @spec_options
 def command(spec: Path, overlay: Path | None) -> None:
-    """Check the spec, and list everything that is wrong.
+    """Check the spec and list every problem.
 
-    What is unproven, or was proven before a fact changed, is listed too; it is no error.
+    Also lists what is unproven, or was proven before a fact changed; that is not an error.
 
     \b
     Example:

@@ -85,17 +85,17 @@ def _worst(name: str, accesses: Sequence[Access], width: int, banks: Banks) -> A
 
 
 def different(accesses: Iterable[Access], banks: Banks) -> list[Access]:
-    """Of accesses that lie alike in the banks, so that they cost the same, the first."""
+    """One of each set of accesses that use the banks alike and so cost the same."""
     row = banks.count * banks.bytes
-    found: dict[Access, Access] = {}
+    firsts: dict[Access, Access] = {}
     for access in accesses:
         base = next((address for address in access if address is not None), 0) // row * row
-        found.setdefault(tuple([None if address is None else address - base for address in access]), access)
-    return list(found.values())
+        firsts.setdefault(tuple([None if address is None else address - base for address in access]), access)
+    return list(firsts.values())
 
 
 def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: DatabaseLike) -> list[AccessPattern]:
-    """The registers of a fragment of A, one store of each lane for each; by elements where they do not lie side by side in memory."""
+    """The registers of a fragment of A, one store of each lane for each; single elements if they are apart in memory."""
     by_row, bits = layout.majorness == "K", layout.element.bits
     fragment = _fragment(bits, database)
     if fragment is None:
@@ -111,23 +111,26 @@ def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: Dat
         place, element = divmod(along, per_unit)
         return units[line][place] + element * bits // 8 // width * width
 
-    held = list(_held(fragment, each))
+    registers = list(_places(fragment, each))
     corners = [(x, k) for x in range(0, layout.x, fragment.rows) for k in range(0, layout.k, fragment.cols)]
-    accesses = [[address(x + row, k + col) for row, col in places] for x, k in corners for places in held]
+    accesses = [[address(x + row, k + col) for row, col in places] for x, k in corners for places in registers]
     return [_worst(f"{'a register' if by_row else 'an element'} of a fragment of A", accesses, width, memory_of(database).banks)]
 
 
 def _fragment(bits: int, database: DatabaseLike) -> Layout | None:
-    """The first layout of an A with elements of that width in the registers of a warp; None where there is none."""
-    for found in catalog(database).database.layouts:
-        of_a_warp = found.kind == "fragment" and "a" in found.operands and found.threads == catalog(database).database.spec.scopes["warp"]
-        if of_a_warp and found.bits == bits and not found.apart:
-            return found
+    """The first layout of an A with elements of that width in the registers of a warp; None if the database has none."""
+    source = catalog(database).database
+    multiplying = [entry.operand_kinds for entry in source.spec.instructions if entry.operation == "multiply"]
+    a = {next(name for name, kind in kinds.items() if kind.kind == "fragment") for kinds in multiplying}  # before B
+    for layout in source.layouts:
+        of_a_warp = layout.kind == "fragment" and a.intersection(layout.operands) and layout.threads == source.spec.scopes["warp"]
+        if of_a_warp and layout.bits == bits and not layout.apart:
+            return layout
     return None
 
 
-def _held(fragment: Layout, each: int) -> Iterable[list[tuple[int, int]]]:
-    """The row and column of every so many elements of a thread: for each of them those of all lanes."""
+def _places(fragment: Layout, each: int) -> Iterable[list[tuple[int, int]]]:
+    """For every ``each``-th element of a thread, its row and column in all lanes."""
     lanes = list(range(fragment.threads))
     for element in range(0, 1 << fragment.map.inputs["i"], each):
         at = fragment.map.evaluate({"lane": lanes, "i": [element] * len(lanes)})

@@ -116,9 +116,9 @@ class Products(msgspec.Struct, frozen=True, eq=False):
             return np.zeros(()), np.zeros((), bool)
         a, b = self.a, self.b
         readings = [(a.numbers, b.numbers), (a.cut, b.cut), (a.most, b.most)] + ([] if subnormals else [(a.flushed, b.flushed)])
-        found, *others = [self._decided(*reading) for reading in readings]
-        unsure = [(found != other) & ~(np.isnan(found) & np.isnan(other)) for other in others]
-        return found, np.logical_or.reduce(unsure)
+        first, *others = [self._decided(*reading) for reading in readings]
+        unsure = [(first != other) & ~(np.isnan(first) & np.isnan(other)) for other in others]
+        return first, np.logical_or.reduce(unsure)
 
     def _decided(self, a: Array, b: Array) -> Array:
         """Infinite and NaN sums; what is finite counts by its sign alone, so that nothing overflows."""
@@ -161,10 +161,10 @@ class Products(msgspec.Struct, frozen=True, eq=False):
 
     def largest(self) -> Array:
         """The largest of these magnitudes in each sum."""
-        a, b, found = _finite(self.a.aligned), _finite(self.b.aligned), _finite(self.c)
+        a, b, largest = _finite(self.a.aligned), _finite(self.b.aligned), _finite(self.c)
         for k in range(a.shape[-1]):
-            found = np.maximum(found, a[..., :, k, None] * b[..., k, None, :])
-        return found
+            largest = np.maximum(largest, a[..., :, k, None] * b[..., k, None, :])
+        return largest
 
 
 def _finite(numbers: Array) -> Array:

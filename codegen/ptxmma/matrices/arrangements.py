@@ -1,7 +1,7 @@
 """Whole tables of an operand: which thread holds which element where, and which element a thread holds.
 
-One :class:`Arrangement` for whatever is spread over the threads' registers: the elements of a matrix, the sparsity metadata of A,
-the scale factors of A or B, the addresses of rows in memory.
+One :class:`Arrangement` serves everything that is spread over the registers of threads: elements of a matrix, sparsity metadata, scale
+factors, addresses of rows in memory.
 
 >>> import ptxmma
 >>> ins = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -27,7 +27,7 @@ from ptxmma.model.bitmap import BitMap
 
 
 class Place(NamedTuple):
-    """Where something stands in the threads' registers."""
+    """A place in the threads' registers."""
 
     lane: int  # of the warp; for warpgroup instructions of the warpgroup
     element: int  # of the thread, through all registers; of scale factors the byte, of metadata the field, of addresses 0
@@ -44,9 +44,9 @@ class Place(NamedTuple):
 class Arrangement(NamedTuple):
     """How an operand's matrix is spread over the registers of the threads.
 
-    The matrix of metadata has the rows of A and a column for each chunk; that of scale factors lies as A or B does; that of addresses has a
-    row for each matrix and a column for each of its rows.  Of a layout with more coordinates than two, the last two are the matrix, and
-    the others are chosen.  One with a single coordinate is a row of a matrix, and the axis of the rows is ``""``.
+    The matrix of metadata has the rows of A and a column for each chunk.  That of scale factors is oriented as A or B.  That of addresses
+    has a row for each matrix and a column for each of its rows.  If a layout has more than two coordinates, the last two are the rows and
+    columns, and the others are chosen.  A layout with one coordinate is a single row, and the axis of the rows is ``""``.
     """
 
     instruction: Instruction
@@ -85,14 +85,14 @@ class Arrangement(NamedTuple):
         return chosen | inner
 
     def locate(self, row: int, col: int) -> Place:
-        """Where the element at ``row``, ``col`` stands.
+        """The place of the element at ``row``, ``col``.
 
         Raises:
             ValueError: outside the matrix.
         """
         at = {self.axes[0]: in_range(self.axes[0] or "row", row, self.rows), self.axes[1]: in_range(self.axes[1], col, self.cols)}
-        found = self.to_place.apply(at | self._chosen())
-        return self.place(found["lane"], found.get(self.counter, 0))
+        place = self.to_place.apply(at | self._chosen())
+        return self.place(place["lane"], place.get(self.counter, 0))
 
     def at(self, lane: int, element: int) -> dict[str, int]:
         """What a thread holds: its place in the matrix, by the names of the axes, and what must be chosen so that it is read.
@@ -100,28 +100,28 @@ class Arrangement(NamedTuple):
         Raises:
             ValueError: no such thread, one that holds nothing, or no such element in its registers.
         """
-        held = {"lane": in_range("lane", lane, self.threads), self.counter: in_range("element", element, self.elements)}
-        found = self.to_place.inverse().apply(held)
-        return {name: found[name] for name in self.axes if name} | {name: self.legal[name][found[name]] for name in self.fixed}
+        place = {"lane": in_range("lane", lane, self.threads), self.counter: in_range("element", element, self.elements)}
+        numbers = self.to_place.inverse().apply(place)
+        return {name: numbers[name] for name in self.axes if name} | {name: self.legal[name][numbers[name]] for name in self.fixed}
 
     def places(self, rows: Iterable[int], cols: Iterable[int]) -> list[list[Place]]:
-        """Where the elements of some rows and columns stand, row by row; nothing is checked."""
+        """The places of the elements of some rows and columns, row by row; nothing is checked."""
         rows, cols = list(rows), list(cols)
         points: dict[str, Sequence[int]] = {self.axes[0]: [row for row in rows for _ in cols], self.axes[1]: cols * len(rows)}
         points |= {name: [value] * (len(rows) * len(cols)) for name, value in self._chosen().items()}
-        found = self.to_place.evaluate(points)
-        flat = list(map(self.place, found["lane"], found.get(self.counter, [0] * len(found["lane"]))))
+        places = self.to_place.evaluate(points)
+        flat = list(map(self.place, places["lane"], places.get(self.counter, [0] * len(places["lane"]))))
         return [flat[first : first + len(cols)] for first in range(0, len(flat), len(cols))]
 
     def held(self, lanes: Iterable[int], elements: Iterable[int]) -> list[list[tuple[int, int] | None]]:
-        """The rows and columns of some elements of some threads, thread by thread; None for what is not read, given what is chosen."""
+        """The rows and columns of some elements of some threads, thread by thread; None for what the chosen table does not read."""
         lanes, elements = list(lanes), list(elements)
         points = {"lane": [lane for lane in lanes for _ in elements], self.counter: elements * len(lanes)}
-        found = self.to_place.inverse().evaluate(points)
-        wanted = [(found[name], value) for name, value in self._chosen().items()]
-        rows, cols = (found.get(axis, [0] * len(points["lane"])) for axis in self.axes)
+        numbers = self.to_place.inverse().evaluate(points)
+        wanted = [(numbers[name], value) for name, value in self._chosen().items()]
+        rows, cols = (numbers.get(axis, [0] * len(points["lane"])) for axis in self.axes)
         flat = [
-            (rows[index], cols[index]) if lane < self.threads and all(numbers[index] == value for numbers, value in wanted) else None
+            (rows[index], cols[index]) if lane < self.threads and all(column[index] == value for column, value in wanted) else None
             for index, lane in enumerate(points["lane"])
         ]
         return [flat[first : first + len(elements)] for first in range(0, len(flat), len(elements))]
@@ -130,8 +130,8 @@ class Arrangement(NamedTuple):
         """Every element of every thread with its place on every axis, thread by thread."""
         lanes = [lane for lane in range(self.threads) for _ in range(self.elements)]
         elements = list(range(self.elements)) * self.threads
-        found = self.to_place.inverse().evaluate({"lane": lanes, self.counter: elements})
-        numbers = {axis: [legal[number] for number in found[axis]] for axis, legal in self.axis_numbers.items()}
+        counted = self.to_place.inverse().evaluate({"lane": lanes, self.counter: elements})
+        numbers = {axis: [legal[number] for number in counted[axis]] for axis, legal in self.axis_numbers.items()}
         places = map(self.place, lanes, elements)
         return [(place, {axis: numbers[axis][index] for axis in numbers}) for index, place in enumerate(places)]
 
@@ -164,7 +164,7 @@ def arrangement(instruction: Instruction, name: str, **chosen: int) -> Arrangeme
         instruction: the instruction.
         name: a matrix (``"a"``), ``"metadata"``, the scale factors of a matrix (``"scale-a"``), or the manual's name of any of them
             (``"e"``, ``"scale-a-data"``), in upper or lower case.
-        chosen: ``matrix`` of several, ``computation`` of ``m8n8k4`` with f16, ``copy`` of elements that are held more than once,
+        chosen: ``matrix`` of several, ``computation`` of ``m8n8k4`` with f16, ``copy`` of elements that threads hold more than once,
             ``selector`` of metadata, ``byte_id`` and ``thread_id`` of scale factors; by default the first that is legal.
 
     Raises:

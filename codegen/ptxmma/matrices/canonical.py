@@ -29,7 +29,7 @@ class Canonical(NamedTuple):
         return formula.evaluate(formula.parse(self.layout.offset), known)
 
     def swizzled(self, address: Any, base_offset: int) -> Any:
-        """Where the byte at an address really lies."""
+        """The address where the byte at an address lies after the swizzle."""
         known = {"address": address, "base_offset": base_offset, "span": self.mode.bytes}
         return formula.evaluate(formula.parse(self.memory.swizzle_formula), known)
 
@@ -46,19 +46,19 @@ class Canonical(NamedTuple):
 
 
 def memory_of(database: DatabaseLike) -> SharedMemory:
-    """What a database says of shared memory.
+    """The shared-memory part of a database.
 
     Raises:
-        ValueError: it says nothing.
+        ValueError: the database has none.
     """
-    found = catalog(database).database.spec.shared_memory
-    if found is None:
-        raise ValueError("the database says nothing of shared memory")
-    return found
+    memory = catalog(database).database.spec.shared_memory
+    if memory is None:
+        raise ValueError("the database says nothing about shared memory")
+    return memory
 
 
 def mode_of(memory: SharedMemory, name: str) -> Swizzle:
-    """The swizzle mode of a name; ``ValueError`` with the known ones where there is none."""
+    """The swizzle mode of a name; ``ValueError`` with the known ones for an unknown name."""
     for mode in memory.swizzles:
         if mode.name == name:
             return mode
@@ -135,10 +135,10 @@ def aligned(name: str, value: Any, multiple: int) -> int:
 
 def extent(name: str, value: Any) -> int:
     """An extent of a matrix, checked."""
-    found = integer(name, value)
-    if found < 1:
-        raise ValueError(f"{name} = {found}: an extent is at least 1")
-    return found
+    size = integer(name, value)
+    if size < 1:
+        raise ValueError(f"{name} = {size}: an extent is at least 1")
+    return size
 
 
 class Geometry:
@@ -167,7 +167,7 @@ class Geometry:
         """As of :class:`ptxmma.matrices.shared_memory.SharedLayout`, but only :meth:`units` checks whether elements overlap.
 
         Raises:
-            TypeError: an extent, stride, start or base offset that is no integer.
+            TypeError: an extent, stride, start or base offset that is not an integer.
             ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
                 lead out of a descriptor's reach, a start or stride that is not aligned, a base offset that a descriptor cannot hold.
         """
@@ -214,7 +214,7 @@ class Geometry:
         return [addresses[begin : begin + len(along)] for begin in range(0, len(addresses), len(along))]
 
     def _overlap(self, *units: int) -> ValueError:
-        """The error of strides with which two units, counted line by line, lie at one address."""
+        """The error for strides with which two units, counted line by line, have one address."""
         each = self._ordered[0] // self.per_unit
         one, other = (self._place(unit % each * self.per_unit, unit // each) for unit in units)
         return ValueError(
@@ -264,7 +264,7 @@ class Geometry:
             )
 
     def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
-        """LBO and SBO: those that are given, dense ones for the others."""
+        """LBO and SBO: as given, or those of a dense image."""
         lines = self._canonical.lines
         # The stride that counts at the first element of the second panel leads from panel to panel.
         second = self._place(self.panel, 0)

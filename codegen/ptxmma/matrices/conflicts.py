@@ -41,7 +41,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        TypeError: a width that is no integer.
+        TypeError: a width that is not an integer.
         ValueError: another width or shape, no integers, an empty array, a negative or unaligned address.
 
     >>> import numpy as np

@@ -43,7 +43,7 @@ def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> i
     Source: PTX ISA 9.7.15.5.1.2.2.
 
     Raises:
-        TypeError: a start that is no integer.
+        TypeError: a start that is not an integer.
         ValueError: no such swizzle, or a start that is negative or not aligned.
     """
     memory = memory_of(database)
@@ -73,7 +73,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         """The 64 bits that the instruction takes.
 
         Raises:
-            TypeError: a field that is no integer.
+            TypeError: a field that is not an integer.
             ValueError: a field whose value has no encoding.
         """
         memory = memory_of(database)
@@ -88,12 +88,12 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         """The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
 
         Raises:
-            TypeError: no integer.
+            TypeError: something that is not an integer.
             ValueError: no 64-bit number, or a swizzle mode that does not exist.
         """
         bits = integer("descriptor", descriptor)
         if not 0 <= bits < 1 << _DESCRIPTOR_BITS:
-            raise ValueError(f"descriptor = {bits:#x} is no {_DESCRIPTOR_BITS}-bit number")
+            raise ValueError(f"descriptor = {bits:#x} is not a {_DESCRIPTOR_BITS}-bit number")
         memory = memory_of(database)
         fields: dict[str, Any] = {entry.name: (bits >> entry.low & (1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
         modes = {mode.encoding: mode.name for mode in memory.swizzles}
@@ -129,11 +129,11 @@ class FieldValue(NamedTuple):
 
 
 def fields(descriptor: int, element: ElementType | None = None, *, database: DatabaseLike = None) -> list[FieldValue]:
-    """Every field of the 64 bits of a descriptor, lowest first; ``element`` is the type in which bytes are counted too.
+    """Every field of the 64 bits of a descriptor, lowest first; with ``element``, bytes are also counted in elements of that type.
 
     Raises:
-        TypeError: no integer.
-        ValueError: no descriptor, see :meth:`Descriptor.decode`.
+        TypeError: something that is not an integer.
+        ValueError: bits that are not a descriptor: see :meth:`Descriptor.decode`.
     """
     read = Descriptor.decode(descriptor, database=database)
     rows = []
@@ -145,7 +145,7 @@ def fields(descriptor: int, element: ElementType | None = None, *, database: Dat
 
 
 class Suspicion(NamedTuple):
-    """Something in a descriptor that is probably not meant."""
+    """Something in a descriptor that is probably a mistake."""
 
     field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
     rule: str  # "unused", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
@@ -153,18 +153,18 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(descriptor: int, majorness: str | None = None, *, database: DatabaseLike = None) -> list[Suspicion]:
-    """What is probably not meant in the 64 bits of a descriptor; instructions take all of it without a word.
+    """What is probably a mistake in the 64 bits of a descriptor; instructions accept all of it silently.
 
     - ``unused``: bits that belong to no field are set.
     - ``base``: a base offset where nothing is swizzled.
     - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
-    - ``zero``, ``overlap``: a stride that lets neighbouring groups of lines lie on each other.
-    - ``phase``: a stride that is no multiple of the swizzle's pattern.
-    - ``bytes``: a stride that looks as if its bytes stood in the field, which counts units: that of one group of lines, or of several
-      where it would otherwise pass over more than 64 groups.
+    - ``zero``, ``overlap``: a stride with which neighbouring groups of lines overlap.
+    - ``phase``: a stride that is not a multiple of the swizzle's pattern.
+    - ``bytes``: a stride that looks as if it had been written in bytes, where the field counts units: that of one group of lines, or of
+      several if it would otherwise skip more than 64 groups.
     - ``reach``: a stride that leads to addresses that no descriptor reaches.
 
-    Of the strides only those are judged that the smallest operand of any instruction with descriptors uses; of ``bytes`` all that any uses.
+    Judges only the strides that even the smallest operand behind a descriptor uses; ``bytes`` judges all that any operand uses.
 
     Args:
         descriptor: the 64 bits.
@@ -172,8 +172,8 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        TypeError: no integer.
-        ValueError: no descriptor, or an unknown majorness.
+        TypeError: something that is not an integer.
+        ValueError: bits that are not a descriptor, or an unknown majorness.
     """
     read = Descriptor.decode(descriptor, database=database)
     memory = memory_of(database)
@@ -254,14 +254,14 @@ def _of_strides(read: Descriptor, layout: Canonical, used: set[str]) -> Iterator
     for stride, value in values.items():
         name, field = stride.upper(), field_of(layout.memory, STRIDES[stride])
         if value == 0:
-            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines lie at one address")
+            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines start at one address")
         elif value < group:
             yield Suspicion(
                 field.name, "overlap", f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap"
             )
         elif value % layout.mode.pattern:
             text = (
-                f"{name} = {value} is no multiple of {layout.mode.pattern}, the bytes of a pattern: each group is swizzled in another phase"
+                f"{name} = {value} is not a multiple of {layout.mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
             )
             yield Suspicion(field.name, "phase", text)
         if read.start_address + value >= reach(layout.memory):

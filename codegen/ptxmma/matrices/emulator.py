@@ -1,4 +1,4 @@
-"""What a matrix instruction leaves behind: the answer that a kernel can be tested against without a GPU."""
+"""Emulates matrix instructions, so that kernels can be tested without a GPU."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ptxmma.matrices.transfers import Moved as Moved
 def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:
     """Execute one instruction for all its threads.
 
-    Operands come in order or by their names of PTX, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as
+    Pass operands in order, or by the names below or those of PTX, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as
     :meth:`Operand.pack` makes them, of any dtype of the registers' width; leading dimensions are a batch.
 
     **Multiply** ``emulate(instruction, a, b, c=None, ...)``, gives :class:`Emulated`:
 
     - ``a``, ``b``: registers, or a descriptor (an integer or a :class:`ptxmma.matrices.shared_memory.Descriptor`) where the instruction
       takes one.
-    - ``c``: registers of the addend; for wgmma those of D before.  None stands for zeros.
+    - ``c``: registers of the addend; for wgmma the registers of D before.  None means zeros.
     - ``metadata``: the metadata registers of a sparse instruction, (..., threads).
     - ``scale_a_data``, ``scale_b_data``: the registers with the scale factors of a block-scaled instruction, (..., threads).
     - ``memory``, ``memory_start``: an image of shared memory that descriptors read, bytes, and the shared address of its first byte.
@@ -34,19 +34,20 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     **Load** ``emulate(instruction, p, memory, memory_start=0, stride=None)``, **store** ``emulate(instruction, p, r, memory,
     memory_start=0, stride=None)`` and **transpose** ``emulate(instruction, a)`` give :class:`Moved`:
 
-    - ``p``, or what the instruction calls it: the address that each thread gives, (threads,), where those that the instruction ignores may
-      be anything; or, of ``wmma``, the address of the matrix.
+    - ``p``, by its name in the instruction: the address that each thread gives, (threads,), of which the ignored ones may be anything;
+      for ``wmma``, the address of the matrix.
     - ``memory``, ``memory_start``: an image of memory, bytes, and the address of its first byte.
-    - ``stride``: of ``wmma``, elements from one row, or column, to the next; None: no gaps.
+    - ``stride``: for ``wmma``, elements from one row, or column, to the next; None means no gaps.
     - ``r``, ``a``: registers.
 
     Raises:
         UnknownInstruction: no such instruction.
-        TypeError: a constant that is no integer (for ``scale_d`` nor a bool), or a scalar that is no integer in place of B's descriptor.
+        TypeError: a constant that is not an integer (``scale_d`` also takes a bool), or a scalar other than an integer in place of B's
+            descriptor.
         ValueError: an operand that the instruction does not have, lacks, or cannot take: wrong shape, dtype or width, batches that do
             not fit together, a selector, id or constant out of range, illegal metadata, a descriptor or an address that leaves the
-            memory or is not aligned, a stride shorter than a row or column, an array in place of a descriptor; an instruction that only
-            orders others.
+            memory or is not aligned, a stride shorter than a row or column, an array in place of a descriptor; or an instruction that
+            only orders others.
     """
     known = instruction if isinstance(instruction, Instruction) else find(instruction)
     does = operation(known)

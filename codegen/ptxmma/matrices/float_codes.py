@@ -13,7 +13,7 @@ from ptxmma.model import ElementType
 
 
 class Float(NamedTuple):
-    """The type that is computed in: its dtype, that of its bits, and the widths of its fields."""
+    """A type for computing: its dtype, that of its bits, and the widths of its fields."""
 
     dtype: np.dtype[Any]
     bits: np.dtype[Any]

@@ -1,4 +1,4 @@
-"""The operands of one multiplication as the emulator is given them: read and checked, as bits and numbers of whole matrices."""
+"""Reads and checks the operands of one multiplication: as bits and numbers of whole matrices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GivenOperands:
         self._constants = {name: self._constant(name, value) for name, value in constants.items()}
 
     def _constant(self, name: str, value: Any) -> int:
-        """A constant that the form has, checked."""
+        """A constant of the operand list, checked."""
         operand = self._operands.get(name)
         if operand is None or operand.immediates is None:
             raise ValueError(f"{name} = {value}: {self.instruction.canonical} has no such operand in {self.form.syntax!r}")
@@ -44,13 +44,13 @@ class GivenOperands:
         return number
 
     def constant(self, name: str, absent: int = 0) -> int:
-        """A constant as given, or else its default, the same as a wrapper's; ``absent`` where there is neither."""
+        """A constant as given, or its default, which is that of the wrappers; ``absent`` without either."""
         operand = self._operands.get(name)
         usual = absent if operand is None or operand.default is None else operand.default
         return self._constants.get(name, usual)
 
     def check_present(self, name: str, value: Any) -> None:
-        """An operand is given exactly where the instruction has it."""
+        """Check that an operand is given if and only if the instruction has it."""
         has = name in self._operands
         if (value is not None) != has:
             raise ValueError(f"{self.instruction.canonical} {'needs' if has else 'takes no'} {name}; its operands are {self.form.syntax}")
@@ -111,7 +111,7 @@ class GivenOperands:
         return values if name == "a" else values.swapaxes(-1, -2)
 
     def _majorness(self, name: str) -> str:
-        """How a matrix lies in shared memory: as its constant says, or K-major."""
+        """The majorness of a matrix in shared memory: that of its constant, or K."""
         operand = self._operands.get(f"imm_trans_{name}")
         if operand is None:
             return "K"
@@ -141,7 +141,7 @@ class GivenOperands:
 
 
 def check_batches(matrices: dict[str, Array]) -> None:
-    """The leading dimensions fit together."""
+    """Check that the leading dimensions fit together."""
     try:
         np.broadcast_shapes(*[matrix.shape[:-2] for matrix in matrices.values()])
     except ValueError:

@@ -71,7 +71,7 @@ class SharedLayout(Geometry):
         """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
 
         Raises:
-            TypeError: an extent, stride, start or base offset that is no integer.
+            TypeError: an extent, stride, start or base offset that is not an integer.
             ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
                 lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
                 offset that a descriptor cannot hold.
@@ -151,7 +151,7 @@ class SharedLayout(Geometry):
             pad: fill up with zeros to such multiples.
 
         Raises:
-            ValueError: another dtype, a matrix without elements, or sizes that are no multiples without ``pad``.
+            ValueError: another dtype, a matrix without elements, or sizes that are not multiples without ``pad``.
         """
         codes = elements.codes(matrix, self.element)
         if codes.ndim < 2:
@@ -215,7 +215,7 @@ class SharedLayout(Geometry):
         A sub-tile has a descriptor if the canonical layout, counted from the sub-tile's start, leads to each of its elements.
 
         Raises:
-            TypeError: a position or an extent that is no integer.
+            TypeError: a position or an extent that is not an integer.
             ValueError: a sub-tile outside the matrix, one without a descriptor, or a field that has no encoding.
         """
         x, k = in_range("x", integer("x", x), self.x), in_range("k", integer("k", k), self.k)
@@ -247,7 +247,7 @@ class SharedLayout(Geometry):
         """The descriptors of the sub-tiles that follow each other along k, each ``k_extent`` deep, rows as in :meth:`descriptor`.
 
         Raises:
-            TypeError: a position or an extent that is no integer.
+            TypeError: a position or an extent that is not an integer.
             ValueError: a depth that is not a multiple of ``k_extent``, or what :meth:`descriptor` raises.
         """
         if self.k % extent("k_extent", k_extent):

@@ -1,4 +1,4 @@
-"""What a multiplication leaves in its registers.
+"""The result of a multiplication, in registers and as a matrix.
 
 Integers and single bits are exact.  In floating point the order of accumulation and the rounding of sums are not specified, so that
 no single value is promised but a bound around the exact one: see :mod:`ptxmma.matrices.arithmetic`.
@@ -22,7 +22,7 @@ from ptxmma.matrices.product_operands import product_operands
 
 
 class Emulated(msgspec.Struct, frozen=True, eq=False):
-    """What an instruction leaves behind.
+    """The result of a multiplication.
 
     Attributes:
         instruction: the instruction.
@@ -42,7 +42,7 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
     observed: dict[str, Array]
 
     def admits(self, registers: Any, chip: str | None = None) -> Array:
-        """Which elements of D, (..., m, n), may be what these registers hold: by the manual, or as observed on a chip.
+        """Which elements of D, (..., m, n), may have the values in these registers: by the manual, or as observed on a chip.
 
         Raises:
             ValueError: registers of another shape or width, a batch that does not fit, or a chip for which nothing is observed.

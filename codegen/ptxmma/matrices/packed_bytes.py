@@ -27,13 +27,13 @@ def pack_bytes(matrix: Any, element: ElementType | str, *, database: DatabaseLik
         ValueError: an unknown type or one that does not fill bytes, another dtype, an empty array, or columns that do not fill bytes.
     """
     kind = _filling(element, database)
-    held = elements.codes(matrix, kind)
+    codes = elements.codes(matrix, kind)
     each = 8 // kind.bits
-    if not held.ndim or not held.size or held.shape[-1] % each:
+    if not codes.ndim or not codes.size or codes.shape[-1] % each:
         raise ValueError(
-            f"the matrix has shape {held.shape}; the last size must be a multiple of {each}, the {kind.name} in a byte, 1 or more"
+            f"the matrix has shape {codes.shape}; the last size must be a multiple of {each}, the {kind.name} in a byte, 1 or more"
         )
-    return elements.like(elements.joined(held, kind.bits), matrix)
+    return elements.like(elements.joined(codes, kind.bits), matrix)
 
 
 def unpack_bytes(packed: Any, element: ElementType | str, *, database: DatabaseLike = None) -> Any:
@@ -51,10 +51,10 @@ def unpack_bytes(packed: Any, element: ElementType | str, *, database: DatabaseL
     kind = _filling(element, database)
     if elements.is_tensor(packed) and str(packed.dtype).endswith(f"{elements.dtype(kind).name}_x2"):
         packed = packed.view(sys.modules["torch"].uint8)
-    held = elements.as_array(packed, "packed")
-    if held.dtype != np.uint8 or not held.ndim or not held.size:
-        raise ValueError(f"packed must be uint8 (..., bytes), at least one; this is {held.dtype} of shape {held.shape}")
-    return elements.like(elements.typed(elements.split(held, kind.bits), kind), packed)
+    array = elements.as_array(packed, "packed")
+    if array.dtype != np.uint8 or not array.ndim or not array.size:
+        raise ValueError(f"packed must be uint8 (..., bytes), at least one; this is {array.dtype} of shape {array.shape}")
+    return elements.like(elements.typed(elements.split(array, kind.bits), kind), packed)
 
 
 def _filling(element: ElementType | str, database: DatabaseLike) -> ElementType:
@@ -62,5 +62,5 @@ def _filling(element: ElementType | str, database: DatabaseLike) -> ElementType:
     known = {entry.name: entry for entry in catalog(database).database.spec.types.elements if 8 % entry.bits == 0}
     name = element.name if isinstance(element, ElementType) else element
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"{name!r} is no element type that fills bytes; these do: {', '.join(known)}")
+        raise ValueError(f"{name!r} is not an element type that fills bytes; those that do: {', '.join(known)}")
     return known[name]

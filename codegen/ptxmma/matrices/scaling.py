@@ -1,13 +1,13 @@
-"""Block scaling: a matrix to narrow elements with a scale factor for each block, and back.
+"""Block scaling: converts a matrix to narrow elements with a scale factor for each block, and back.
 
-A block is a run of neighbouring elements along K that share one scale factor; an element stands for its own number times that
-factor.  How the factor of a block is chosen follows from its type:
+A block is a run of neighbouring elements along K that share one scale factor; the value of an element is its own number times that
+factor.  The type of the factor decides how it is chosen:
 
 * without a mantissa (ue8m0) it is the largest power of two in the block's magnitudes over the largest power of two among the
   elements' numbers, as the OCP Microscaling Formats v1.0, section 6.3, say;
 * with one (ue4m3) it is the largest magnitude over the largest number of the elements, rounded to nearest even.
 
-Both are held within the range of their type.  Elements are the numbers over the factor, rounded to nearest even and saturated:
+Both are clamped to the range of their type.  Elements are the numbers over the factor, rounded to nearest even and saturated:
 they are never NaN or infinite.  A block of zeros gets the smallest factor.
 
 Types with a mantissa have a small range: the factors of ue4m3 reach from 2**-9 to 448.  With them the whole matrix is divided by a
@@ -81,9 +81,10 @@ def quantise(
         Elements and scale factors, tensors where the matrix was one.  A type that torch does not have comes as ``uint8`` bits.
 
     Raises:
-        TypeError: an axis that is no integer.
-        ValueError: a NaN or an infinity (the first is named), another dtype, an empty matrix, no such axis, a size that is no multiple of
-            the block, a tensor scale that is no positive number, or without one a block that is not zero and whose factor would be.
+        TypeError: an axis that is not an integer.
+        ValueError: a NaN or an infinity (the message names the first), another dtype, an empty matrix, an axis out of range, a size that
+            is not a multiple of the block, a tensor scale that is not a positive number, or, without one, a block of small numbers whose
+            factor would be zero.
     """
     form = format_of(format, axis, database)
     array = checked_input(matrix)
@@ -146,15 +147,15 @@ def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = 
     scale, floats = peak / form.element.largest / form.scale.largest, np.finfo(np.float32)
     if scale > float(floats.max):
         raise ValueError(f"the matrix reaches {peak}: its tensor scale, {scale}, is beyond float32; divide the matrix first")
-    found: np.float32 = np.float32(max(scale, float(floats.smallest_normal)) if peak else 1)
-    return found
+    result: np.float32 = np.float32(max(scale, float(floats.smallest_normal)) if peak else 1)
+    return result
 
 
 def _lost(array: Array, place: int, form: Format, work: Float) -> str:
-    """What to say of a matrix with blocks whose factors would be rounded to zero: which is the first, and how many there are."""
+    """The message for a matrix with blocks whose factors would be rounded to zero: the first, and how many there are."""
     peaks = np.abs(in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
     peaks = peaks.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
-    with np.errstate(invalid="ignore"):  # a NaN further on has not been found yet
+    with np.errstate(invalid="ignore"):  # there may be a NaN further on
         lost = (peaks != 0) & (_factors(peaks.view(work.bits), form, work) == 0)
     index = tuple(map(int, np.unravel_index(int(lost.argmax()), lost.shape)))
     count = int(lost.sum())
@@ -166,7 +167,7 @@ def _lost(array: Array, place: int, form: Format, work: Float) -> str:
 
 
 def _not_finite(array: Array, divisor: np.float32 | None) -> str:
-    """What to say of a matrix with a NaN or an infinity; it may have come from a tensor scale that is too small."""
+    """The message for a matrix with a NaN or an infinity, which may come from a tensor scale that is too small."""
     finite = np.isfinite(array)
     if finite.all():
         return f"tensor_scale = {divisor} is too small: the matrix divided by it is beyond float32"
@@ -189,7 +190,7 @@ def dequantise(
     shape: Sequence[int] | None = None,
     database: DatabaseLike = None,
 ) -> Any:
-    """The float32 matrix that elements and scale factors stand for: each element times its block's factor.
+    """The float32 matrix of elements and scale factors: each element times its block's factor.
 
     Exact but for what lies beyond float32 (infinite) and for the tensor scale, by which the products are multiplied, rounded once.
     Where a scale factor is NaN, all of its block are (OCP MX v1.0, section 6.3).
@@ -204,8 +205,8 @@ def dequantise(
         database: whose formats a name means.
 
     Raises:
-        TypeError: an axis that is no integer.
-        ValueError: another dtype, bits beyond the types' widths, shapes that do not fit, or a tensor scale that is no positive number.
+        TypeError: an axis that is not an integer.
+        ValueError: another dtype, bits beyond the types' widths, shapes that do not fit, or a tensor scale that is not a positive number.
     """
     form = format_of(format, axis, database)
     codes = types.codes(elements, form.element, "elements")

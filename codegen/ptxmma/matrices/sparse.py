@@ -156,7 +156,7 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern, shape: Sequen
             refuse_illegal(marks, coding)
         places = coding.places.take(marked.reshape(-1), axis=0)
         places += firsts[: len(places)]
-        # What is not cropped lies in one piece, to be written at once.
+        # A part that is not cropped is contiguous and is written at once.
         target = placed.reshape(-1) if placed.shape == whole else np.zeros(math.prod(whole), bits.dtype)
         target.view(word)[places.reshape(-1)] = np.ascontiguousarray(part).reshape(-1).view(word)
         if placed.shape != whole:

@@ -1,4 +1,4 @@
-"""What callers give to compression and its inverse, checked."""
+"""Checks the arguments of compression and its inverse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checked_matrix(
 
 
 def _element(array: Array, element: str | ElementType | None, spec: Spec) -> ElementType:
-    """The type that is asked for, or the first that has the array's dtype if it holds no other's bits; it must have a zero."""
+    """The type of that name, or the first that has the array's dtype if no other type uses it for its bits; it must have a zero."""
     known = {entry.name: entry for entry in spec.types.elements if not _zero(entry)}
     if isinstance(element, ElementType):
         element = element.name
@@ -48,7 +48,7 @@ def _element(array: Array, element: str | ElementType | None, spec: Spec) -> Ele
 
 @functools.cache
 def _zero(element: ElementType) -> float:
-    """The number of which all bits are zero."""
+    """The number whose bits are all zero."""
     return float(elements.numbers(np.zeros(1, elements.bits_dtype(element)), element)[0])
 
 

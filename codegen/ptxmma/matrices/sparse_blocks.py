@@ -49,7 +49,7 @@ def parts(shape: tuple[int, ...], group: int, *arrays: tuple[Array, int]) -> Ite
     Args:
         shape: of the matrix, padding included.
         group: elements of a row that stay together.
-        arrays: what is cut, of the same shape but for the last size: how many elements stand for a group, comes with each.  The last
+        arrays: what is cut, of the same shape but for the last size; with each comes how many of its elements belong to a group.  The last
             groups may lack elements, where the matrix is padded.
 
     Yields:
@@ -83,7 +83,7 @@ def cut(array: Array, shape: tuple[int, ...]) -> Array:
 
 @functools.cache
 def magnitude_bits(element: ElementType) -> Any:
-    """All bits but the sign of a floating-point number, so that what they select is 0 for both zeros; all bits of other types."""
+    """A mask of all bits but the sign of a floating-point number, with which both zeros are 0; of all bits of other types."""
     kind = elements.bits_dtype(element).type
     return ~np.array([-0.0]).astype(elements.dtype(element)).view(kind)[0] if element.form == "float" else ~kind(0)
 
@@ -96,7 +96,7 @@ def _largest_bits(element: ElementType) -> Any:
 
 
 def word_of(bits: Array, coding: Pattern) -> np.dtype[Any]:
-    """What holds a unit, to be moved as a whole."""
+    """A dtype that holds a unit, to move it as a whole."""
     size = bits.dtype.itemsize * coding.unit
     return np.dtype(f"u{size}" if size <= 8 else f"V{size}")
 
@@ -142,7 +142,7 @@ def _refuse_infinite(block: Array, magnitudes: Array, start: int, shape: tuple[i
 
 
 def refuse_crowded(what: str, array: Array, shape: tuple[int, ...], element: ElementType | None, coding: Pattern) -> None:
-    """Raise :class:`NotSparseError` where bits of a type, or a mask, have too many units in a chunk that are not zero.
+    """Raise :class:`NotSparseError` if bits of a type, or a mask, have too many units in a chunk that are not zero.
 
     ``shape`` is that of the array with its padding.
     """
@@ -170,6 +170,6 @@ def refuse_crowded(what: str, array: Array, shape: tuple[int, ...], element: Ele
 
 
 def at(batch: Iterable[int], where: str) -> str:
-    """A place in words: in which matrix of a batch, and where there."""
+    """A place in words, with the number of the matrix in a batch."""
     numbers = tuple(batch)
     return f"{where} of matrix {numbers}" if numbers else where

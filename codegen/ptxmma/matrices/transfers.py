@@ -1,4 +1,4 @@
-"""What loads, stores and transpositions leave in registers and in memory."""
+"""The results of loads, stores and transpositions, in registers and in memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BYTE = 8
 
 
 class Moved(msgspec.Struct, frozen=True, eq=False):
-    """What a load, a store or a transposition leaves behind.
+    """The result of a load, a store or a transposition.
 
     Attributes:
         instruction: the instruction.
-        registers: those that it writes, (threads, registers); None of a store.
-        memory: the image after a store, bytes; None of the others.
+        registers: those that it writes, (threads, registers); None for a store.
+        memory: the image after a store, bytes; None for the others.
     """
 
     instruction: Instruction

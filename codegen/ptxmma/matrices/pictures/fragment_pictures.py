@@ -8,7 +8,7 @@ from ptxmma.matrices.pictures.shown_layout import block, by_register, matrices, 
 from ptxmma.matrices.pictures.svg_sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
 from ptxmma.model import COPY, Granularity, Layout
 
-#: What stands before the number of a register.
+#: The letter before the number of a register.
 _REGISTER = "r"
 #: Bits of a thread's place in its warp.
 WARP_BITS = 5
@@ -95,7 +95,7 @@ def _names(layout: Layout) -> str:
 
 
 def element_letter(operand: str) -> str:
-    """What stands before the number of an element: the operand's name; i, as in the formulas, where that would read like a register."""
+    """The letter before the number of an element: the operand's name, or i, as in the formulas, if the name reads like a register."""
     return "i" if operand == _REGISTER else operand
 
 
@@ -115,7 +115,7 @@ def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bo
         columns, step = period(layout)
         notes.append(f"This goes on for all of N: {columns} columns further on the same thread has the element numbered {step} higher.")
     if layout.axes.get(COPY, 1) > 1:
-        notes.append(f"Every element is held in {layout.axes[COPY]} copies, of which this is the first.")
+        notes.append(f"Threads hold {layout.axes[COPY]} copies of every element; this is the first.")
     if pattern is not None:
         notes.append("Columns are those of the packed matrix; the brackets show which columns of the full matrix a register covers.")
     return notes

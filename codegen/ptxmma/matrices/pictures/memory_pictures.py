@@ -60,13 +60,13 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
     title = f"{swizzle.title}, {majorness}-major: an atom of {across[0]}{TIMES}{across[1]} units of {_UNIT} bytes (x{TIMES}k)"
     notes = [
         f"Units run along {along}; x is a row of A or a column of B. On the left, where each unit lies: bytes from the start of the atom.",
-        f"On the right, what lies there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
+        f"On the right, what is there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
     ]
     return sheet(title, notes, [matrix, memory])
 
 
 def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: Sequence[Sequence[int]]) -> str:
-    """A whole matrix in shared memory: on the left where each 16-byte unit of each line lies, on the right what lies there.
+    """A whole matrix in shared memory: on the left where each 16-byte unit of each line lies, on the right what is there.
 
     ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` are those of the units,
     line by line, as they lie after the swizzle.

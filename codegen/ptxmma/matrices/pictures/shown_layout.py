@@ -1,4 +1,4 @@
-"""What of a layout a picture or a table shows: how many columns, whether a cell is an element or a register, and what lies in it."""
+"""What of a layout a picture or a table shows: how many columns, and whether a cell is an element or a register."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def by_register(layout: Layout, columns: int, per_register: int) -> bool:
 
 
 def matrices(layout: Layout) -> list[dict[str, int]]:
-    """The matrices of a fragment, each by what tells it apart: ``{"computation": 1}``; of copies the first stands for all."""
+    """The matrices of a fragment, each by what tells it apart: ``{"computation": 1}``; of copies only the first."""
     axes = [axis for axis in layout.axes if axis not in layout.plane]
     numbers = [range(1 if axis == COPY else layout.axes[axis]) for axis in axes]
     return [dict(zip(axes, place, strict=True)) for place in itertools.product(*numbers)]

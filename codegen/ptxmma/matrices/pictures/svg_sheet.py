@@ -1,4 +1,4 @@
-"""Panels and the sheet that they stand on: every picture of cells is drawn here.
+"""Panels, and the sheet that holds them: every picture of cells is drawn here.
 
 A :class:`Panel` is a grid of equally large cells with names along its edges; a picture is one or more panels on a card of its own, so
 that it reads the same on light and dark pages.  Cells of one thread are one path, labels are ``tspan`` elements of one ``text`` per
@@ -21,7 +21,7 @@ AXIS, MARGIN = 50, 14
 
 #: A multiplication sign between spaces at which no line breaks.
 TIMES = "\u00a0\u00d7\u00a0"
-#: An en dash, which looks too much like a minus to stand in the code.
+#: An en dash, which would look like a minus in the code.
 TO = "\u2013"
 #: Eight hues (after Okabe and Ito, who chose them for colour-blind readers) in four strengths: a quad has one hue.
 _HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
@@ -66,12 +66,12 @@ class Panel(NamedTuple):
 
     @property
     def above(self) -> int:
-        """Pixels of what stands above the cells."""
+        """Pixels above the cells."""
         return (18 if self.head else 0) + (16 if self.spans else 0) + 16
 
     @property
     def height(self) -> int:
-        """Pixels, with all that stands above the cells."""
+        """Pixels, with those above the cells."""
         return self.above + CELL_HEIGHT * len(self.rows)
 
 
@@ -99,7 +99,7 @@ def sheet(title: str, notes: Sequence[str], panels: Sequence[Panel], *, stacked:
 
 
 def _shared_out(panels: Sequence[Panel], most: int) -> list[list[Panel]]:
-    """Panels as lines of at most ``most`` that are no wider than a picture may be: four of which three fit make two lines of two."""
+    """Panels as lines of at most ``most`` within the width of a picture: if three of four fit, they make two lines of two."""
     lines: list[list[Panel]] = []
     x = 0
     for panel in panels:
@@ -113,7 +113,7 @@ def _shared_out(panels: Sequence[Panel], most: int) -> list[list[Panel]]:
 
 
 def wrapped(notes: Iterable[str], width: int) -> list[str]:
-    """Notes as lines that are no wider than the picture."""
+    """Notes as lines within the width of the picture."""
     return [line for note in notes for line in textwrap.wrap(note, int(width / 6))]
 
 
@@ -140,7 +140,7 @@ def document(title: str, lines: Iterable[str], width: int, height: int, body: It
 
 
 def _panel(panel: Panel, x: int, y: int, names: Iterator[int]) -> Iterator[str]:
-    """The elements of a panel; coordinates count from its first cell, ``names`` number what is used again."""
+    """The elements of a panel; coordinates count from its first cell, ``names`` number elements that are used again."""
     width, height = panel.cell, CELL_HEIGHT
     right, bottom = width * len(panel.cols), height * len(panel.rows)
     middles = [width * column + width // 2 for column in range(len(panel.cols))]
