@@ -417,7 +417,7 @@ def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, 
             needed = re.search(r"^     - (PTX .*)$", row, re.M)
             assert needed is not None
             needs |= dict.fromkeys(re.findall(r"single: (\S+)", row), needed[1])
-        table = section.partition(":class: matrix\n")[2].partition("\n\nNo form")[0]
+        table = section.partition(":class: matrix\n")[2].partition("\n\nTargets without")[0]
         head, *body = [row.strip().split("\n     - ") for row in table.split("   * - ")[1:]]
         accepted = {row[0]: {target: version for target, version in zip(head, row, strict=True) if version != rest.NOTHING} for row in body}
         for instruction in catalog.of(entry.name):
@@ -448,7 +448,7 @@ def test_forms_say_where_assemblers_differ_from_the_manual(catalog: Catalog, out
         }
         assert differing <= marked
         assert all(catalog.find(spelling).variant.observed and catalog.find(spelling).documented for spelling in marked)
-        assert ("marks what the manual says" in section) == bool(marked)
+        assert ("marks the manual's requirement" in section) == bool(marked)
 
 
 def test_the_page_of_targets_says_where_releases_differ(catalog: Catalog, outputs: dict[str, str]) -> None:
