@@ -23,13 +23,13 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Executed, Witness
 from ptxmma.matrices.emulator import emulate
 from ptxmma_proof.commands import main
-from ptxmma_proof.silicon import observations, products, replay, sass
+from ptxmma_proof.silicon import observations, products, replay, sass, transferred
 from ptxmma_proof.silicon.drawn_operands import Builder
 from ptxmma_proof.silicon.kernels import PER_FILE, Kernel, build, kernels
 from ptxmma_proof.silicon.replay import Launch, Words
 
 _TARGET = "sm_90a"
-_FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
+_FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp", "wmma")
 
 
 class _Emulating:
@@ -45,10 +45,13 @@ class _Emulating:
         *,
         image: Array | None = None,
         descriptors: Mapping[str, int] | None = None,
+        stride: int = 0,
         scale_d: bool = True,
     ) -> Array:
-        """D's registers."""
+        """What is left behind."""
         kernel = self._kernels[number]
+        if kernel.instruction.operation != "multiply":
+            return self._transferred(kernel, registers, image, stride)
         constants: Any = {"constants": kernel.immediates, "descriptors": descriptors or {}}
         found: list[Array] = []
 
@@ -65,10 +68,24 @@ class _Emulating:
             d.view(np.uint32)[0, 0, 0] ^= 1 << 30
         return d
 
+    def _transferred(self, kernel: Kernel, registers: dict[str, Array], image: Array | None, stride: int) -> Array:
+        given: dict[str, Any] = {} if image is None else {"memory": image}
+        for operand in kernel.form.operands:
+            if operand.kind == "stride":
+                given[operand.name] = stride
+            elif operand.name in registers:
+                held = registers[operand.name][0]
+                one = operand.kind == "address" and operand.layout is None
+                given[operand.name] = int(held[0, 0]) if one else held[:, 0] if operand.kind == "address" else held
+        left: Array = transferred.emulated(kernel, transferred.Transfer(given, registers)).copy()
+        if self._flips:
+            left.view(np.uint8)[0] ^= 1
+        return left
+
 
 def _sample(catalog: Catalog, family: str) -> list[Kernel]:
     """Some kernels of a family: of every operand form and set of constants."""
-    found = list(kernels(catalog, _TARGET, [family]))
+    found = [kernel for kernel in kernels(catalog, _TARGET, [family]) if kernel.instruction.operation == "multiply"]
     assert len(found) > 100
     return found[:: max(1, len(found) // 60)]
 
@@ -84,9 +101,33 @@ def test_operands_give_the_product(catalog: Catalog, family: str) -> None:
 
 @pytest.mark.parametrize("family", _FAMILIES)
 def test_a_wrong_bit_shows(catalog: Catalog, family: str) -> None:
-    kernel = next(kernels(catalog, _TARGET, [family]))
+    kernel = _sample(catalog, family)[0]
     chip: Any = _Emulating([kernel], flips=True)
     assert products.run(chip, 0, kernel, 1).wrong == 1
+
+
+def test_loads_stores_and_transpositions_are_compared_to_the_bit(catalog: Catalog) -> None:
+    families = ("ldmatrix", "stmatrix", "movmatrix", "wmma")
+    chosen = [kernel for kernel in kernels(catalog, _TARGET, families, "9.0") if kernel.instruction.operation != "multiply"]
+    assert {kernel.instruction.operation for kernel in chosen} == {"load", "store", "transpose"}
+    sound: Any = _Emulating(chosen)
+    broken: Any = _Emulating(chosen, flips=True)
+    for number, kernel in [*enumerate(chosen)][::9]:
+        made = transferred.drawn(kernel, number)
+        assert made.image is None or len(made.image) <= 48 << 10  # what a block has of shared memory
+        assert transferred.run(sound, number, kernel, number), kernel.instruction
+        assert not transferred.run(broken, number, kernel, number), kernel.instruction
+        assert replay.record(sound, number, kernel, 7).d == replay.emulated(kernel, replay.record(sound, number, kernel, 7))
+    assert [name for name in dict.fromkeys(kernel.form_name for kernel in chosen) if "stride" in name] == [
+        "r, [p], stride",
+        "[p], r, stride",
+    ]
+
+
+def test_kernels_need_no_newer_version_than_the_compiler_speaks(catalog: Catalog) -> None:
+    of = {newest: {kernel.instruction.canonical for kernel in kernels(catalog, _TARGET, ["ldmatrix"], newest)} for newest in ("9.0", "9.4")}
+    assert {spelling.rpartition(".m8n16.")[0] for spelling in of["9.4"] - of["9.0"]} == {"ldmatrix.sync.aligned"}
+    assert len(of["9.0"]) == 18
 
 
 def test_other_threads_metadata_is_poisoned(catalog: Catalog) -> None:
@@ -223,18 +264,13 @@ def _of_today(catalog: Catalog) -> list[Launch]:
     return [launch for launch in replay.read() if launch.instruction in known]
 
 
-def _kernel(catalog: Catalog, launch: Launch) -> Kernel:
-    instruction = catalog.find(launch.instruction)
-    return Kernel(instruction, next(form for form in instruction.forms if form.name == launch.form), launch.constants)
-
-
 def test_the_emulator_repeats_what_the_chip_did(catalog: Catalog) -> None:
     """Bit by bit, from bare words in registers and memory."""
     launches = _of_today(catalog)
     if not launches:
         pytest.skip("the database says something else today of all instructions that the chip ran")
     for launch in launches:
-        assert replay.emulated(_kernel(catalog, launch), launch) == launch.d, launch
+        assert replay.emulated(replay.kernel_of(catalog.find(launch.instruction), launch), launch) == launch.d, launch
 
 
 def test_another_bit_is_another_digest(catalog: Catalog) -> None:
@@ -242,7 +278,7 @@ def test_another_bit_is_another_digest(catalog: Catalog) -> None:
     if not launches:
         pytest.skip("the database says something else today of all instructions that the chip ran")
     other = msgspec.structs.replace(launches[0], seed=launches[0].seed + 1)
-    assert replay.emulated(_kernel(catalog, other), other) != launches[0].d
+    assert replay.emulated(replay.kernel_of(catalog.find(other.instruction), other), other) != launches[0].d
 
 
 def test_launches_are_written_as_they_are_read(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from ptxmma.catalog import digest, witnesses
-from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.model import Spec
 from ptxmma.model.formula import FormulaError
 from ptxmma_proof.silicon import replay
-from ptxmma_proof.silicon.kernels import Kernel
 from ptxmma_proof.silicon.replay import Launch, Words
+from ptxmma_proof.silicon.transferred import Transfer
 
 
 class Replayed:
@@ -57,13 +57,13 @@ class Replayed:
 
     def _replayed(self, instruction: Instruction, launch: Launch, number: int) -> str:
         drawn = self._words(instruction.canonical, number)  # those that the chip saw, not the mutant's
-        before = _kernel(self._executed[instruction.canonical], launch).form
+        before = replay.kernel_of(self._executed[instruction.canonical], launch).form
         try:
-            kernel = _kernel(instruction, launch)
+            kernel = replay.kernel_of(instruction, launch)
             if len(kernel.form.operands) != len(before.operands):
                 return f"the chip ({self._chip}) runs {instruction.canonical} with {len(before.operands)} operands"
             names = {one.name: other.name for one, other in zip(before.operands, kernel.form.operands, strict=True)}
-            found = replay.emulated(kernel, _renamed(launch, names), _renamed_words(drawn, names))
+            found = replay.emulated(kernel, _renamed(launch, names), _renamed_operands(drawn, names))
         except (StopIteration, KeyError):
             return f"the chip ({self._chip}) runs {instruction.canonical} with these operands: {launch.form or 'its own'}"
         except FormulaError:  # nothing about the operands
@@ -72,9 +72,9 @@ class Replayed:
             return f"the chip ({self._chip}) gave a result for {instruction.canonical}: {str(error).splitlines()[0][:120]}"
         return "" if found == launch.d else f"D of {instruction.canonical} by the chip ({self._chip}), seed {launch.seed}"
 
-    def _drawn(self, spelling: str, number: int) -> Words:
+    def _drawn(self, spelling: str, number: int) -> Words | Transfer:
         launch = self._launches[spelling][number]
-        return replay.words(_kernel(self._executed[spelling], launch), launch.seed, launch.image)
+        return replay.drawn(replay.kernel_of(self._executed[spelling], launch), launch)
 
 
 def _in_full(launched: Instruction, launch: Launch) -> Launch:
@@ -91,19 +91,11 @@ def _renamed(launch: Launch, names: Mapping[str, str]) -> Launch:
     return msgspec.structs.replace(launch, constants=constants, descriptors=descriptors)
 
 
-def _renamed_words(words: Words, names: Mapping[str, str]) -> Words:
-    return words._replace(registers={names[name]: held for name, held in words.registers.items()})
-
-
-def _kernel(instruction: Instruction, launch: Launch) -> Kernel:
-    """The kernel of a launch.
-
-    Raises:
-        StopIteration: the instruction has no such operand form.
-    """
-    return Kernel(
-        instruction, next(form for form in instruction.forms or (OperandForm("", "", ()),) if form.name == launch.form), launch.constants
-    )
+def _renamed_operands(drawn: Words | Transfer, names: Mapping[str, str]) -> Words | Transfer:
+    registers = {names[name]: held for name, held in drawn.registers.items()}
+    if isinstance(drawn, Transfer):
+        return drawn._replace(registers=registers, given={names.get(name, name): value for name, value in drawn.given.items()})
+    return drawn._replace(registers=registers)
 
 
 def _facts(instruction: Instruction) -> tuple[object, ...]:

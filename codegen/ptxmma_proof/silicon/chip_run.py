@@ -18,10 +18,14 @@ import joblib
 from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog, load
 from ptxmma.catalog.witnesses import Line, Tool
-from ptxmma_proof.silicon import products, replay, sass
+from ptxmma.model import Version
+from ptxmma_proof.silicon import products, replay, sass, transferred
 from ptxmma_proof.silicon.kernels import N_IN_FULL, PER_FILE, Chip, Kernel, kernels
 from ptxmma_proof.silicon.observations import Seen, observe
 from ptxmma_proof.silicon.replay import Launch
+
+#: Launches of each load, store and transposition.
+_TRANSFERS = 4
 
 
 class Memory(NamedTuple):
@@ -42,7 +46,7 @@ class Row(NamedTuple):
     beside: tuple[str, ...]
     layouts: tuple[str, ...]
     launches: int
-    wrong: int  # launches in which an element of D was wrong
+    wrong: int  # launches in which an element of the result was wrong
     machine: Mapping[str, int]  # tensor-core instructions
     replay: Launch
     memory: tuple[tuple[Memory, int, bool], ...]  # of each image its base offset, and whether D was wrong
@@ -106,22 +110,23 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
     catalog, asked = Catalog(load(database)), this_chip()
     nvcc = _tool("nvcc", "a CUDA toolkit")
     _tool("cuobjdump", "a CUDA toolkit")
-    target = target or _target(catalog, asked)
-    count = sum(1 for _ in kernels(catalog, target, families))
+    target, compiler = target or _target(catalog, asked), _compiler(nvcc, asked.name, date)
+    newest = _newest(catalog, compiler)
+    count = sum(1 for _ in kernels(catalog, target, families, newest))
     if not count:
         raise RuntimeError(f"nothing to run: the database has no matrix instruction for {target} in {', '.join(families) or 'any family'}")
     ranges = [range(first, min(first + PER_FILE, count)) for first in range(0, count, PER_FILE)]
-    tasks = (joblib.delayed(_part)(database, include, target, tuple(families), part, nvcc) for part in ranges)
+    tasks = (joblib.delayed(_part)(database, include, target, tuple(families), newest, part, nvcc) for part in ranges)
     rows = [row for part in joblib.Parallel(n_jobs=jobs)(tasks) for row in part]
     with tempfile.TemporaryDirectory() as folder:
         seen = observe(catalog, target, nvcc, include, Path(folder))
-    return Outcome(asked, rows, seen, list(_recorded(catalog, target, asked, _compiler(nvcc, asked.name, date), rows, seen, date)))
+    return Outcome(asked, rows, seen, list(_recorded(catalog, target, asked, compiler, rows, seen, date)))
 
 
-def _part(database: Path, include: Path, target: str, families: tuple[str, ...], numbers: range, nvcc: str) -> list[Row]:
+def _part(database: Path, include: Path, target: str, families: tuple[str, ...], newest: str, numbers: range, nvcc: str) -> list[Row]:
     """The kernels with these numbers: compiled, disassembled and run."""
     catalog = Catalog(load(database))
-    chosen = list(kernels(catalog, target, families))[numbers.start : numbers.stop]
+    chosen = list(kernels(catalog, target, families, newest))[numbers.start : numbers.stop]
     with tempfile.TemporaryDirectory() as folder:
         chip = Chip(nvcc, target, include, Path(folder), chosen)
         machine = sass.products(chip.libraries[0])
@@ -132,8 +137,11 @@ def _row(catalog: Catalog, chip: Chip, number: int, kernel: Kernel, machine: Cou
     wrong = launches = 0
     memory = []
     for seed, swizzle in _launches(kernel):
-        result = products.run(chip, number, kernel, seed, swizzle)
         launches += 1
+        if kernel.instruction.operation != "multiply":
+            wrong += not transferred.run(chip, number, kernel, seed)
+            continue
+        result = products.run(chip, number, kernel, seed, swizzle)
         wrong += result.wrong > 0
         for name, image in result.operands.images.items():
             held = Memory(name.partition("-")[0], image.element.name, image.majorness, image.swizzle)
@@ -141,18 +149,17 @@ def _row(catalog: Catalog, chip: Chip, number: int, kernel: Kernel, machine: Cou
     layouts = tuple(sorted({operand.layout.name for operand in kernel.form.operands if operand.layout is not None}))
     beside = tuple(each.canonical for each in kernel.beside(catalog))
     return Row(
-        kernel.instruction.canonical, kernel.form.name, kernel.immediates, beside, layouts, launches, wrong, machine,
+        kernel.instruction.canonical, kernel.form_name, kernel.immediates, beside, layouts, launches, wrong, machine,
         replay.record(chip, number, kernel, seed), tuple(memory),
     )  # fmt: skip
 
 
 def _launches(kernel: Kernel) -> Iterator[tuple[int, str | None]]:
-    """Seeds of the launches of a kernel, with the swizzle: those with all constants try each, twice."""
+    """Seeds of the launches of a kernel, with the swizzle: products with all constants try each, twice."""
     memory = kernel.instruction.database.spec.shared_memory
     first = zlib.crc32(f"{kernel.instruction.canonical} {kernel.form.name} {sorted(kernel.immediates.items())}".encode())
-    assert kernel.instruction.shape is not None
-    swizzles: list[str | None] = [None]
-    if kernel.descriptors and memory is not None and kernel.instruction.shape[1] in N_IN_FULL:
+    swizzles: list[str | None] = [None] if kernel.instruction.operation == "multiply" else [None] * (_TRANSFERS // 2)
+    if kernel.descriptors and memory is not None and kernel.instruction.extents["n"] in N_IN_FULL:
         swizzles = [mode.name for mode in memory.swizzles]
     for number, swizzle in enumerate(swizzles * 2):
         yield first + number, swizzle
@@ -197,7 +204,7 @@ def _executed(catalog: Catalog, rows: Iterable[Row]) -> Iterator[witnesses.Execu
             facts=digest.computed(catalog.find(name)),
             launches=dict(launches),
             wrong=sum(row.wrong for row in found),
-            machine=tuple(sorted({sass.text(row.machine) for row in found})),
+            machine=tuple(sorted({sass.text(row.machine) for row in found if row.machine or catalog.find(name).operation == "multiply"})),
         )
 
 
@@ -267,6 +274,12 @@ def _target(catalog: Catalog, chip: ThisChip) -> str:
     if name not in known:
         raise RuntimeError(f"the database has no target {name} for the {chip.name}")
     return f"{name}a" if f"{name}a" in known else name
+
+
+def _newest(catalog: Catalog, compiler: Tool) -> str:
+    """The last version that a compiler speaks."""
+    release = Version(compiler.version.partition(",")[0].removeprefix("CUDA "))
+    return max((entry.version for entry in catalog.database.spec.isa_versions if Version(entry.cuda) <= release), key=Version)
 
 
 def _compiler(nvcc: str, chip: str, date: str) -> Tool:

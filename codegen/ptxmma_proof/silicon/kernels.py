@@ -29,8 +29,8 @@ namespace {
 struct Operands {
   const void* registers[8];
   void* d;
-  const unsigned char* image;
-  unsigned image_bytes;
+  unsigned char* image;
+  unsigned image_bytes, stride;
   unsigned long long a_desc, b_desc;
   int scale_d;
 };
@@ -40,11 +40,21 @@ template <class T, int n> __device__ void load(T (&registers)[n], const void* fr
 template <class T, int n> __device__ void store(const T (&registers)[n], void* to) {
   for (int i = 0; i < n; ++i) static_cast<T*>(to)[(blockIdx.x * blockDim.x + threadIdx.x) * n + i] = registers[i];
 }
-// The image at the start of shared memory, for the instructions to read; returns where that is, in units of a descriptor.
-// One fence would do; all that there are get executed.
-__device__ unsigned long long stage(const Operands& o) {
+// The image at the start of shared memory.
+__device__ unsigned char* shared_image(const Operands& o) {
   extern __shared__ __align__(1024) unsigned char memory[];
   for (unsigned i = threadIdx.x; i < o.image_bytes; i += blockDim.x) memory[i] = o.image[i];
+  __syncthreads();
+  return memory;
+}
+__device__ void keep(const unsigned char* memory, const Operands& o) {
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < o.image_bytes; i += blockDim.x) static_cast<unsigned char*>(o.d)[i] = memory[i];
+}
+// The same for instructions that read it through descriptors; returns where it is, in units of a descriptor.
+// One fence would do; all that there are get executed.
+__device__ unsigned long long stage(const Operands& o) {
+  const unsigned char* memory = shared_image(o);
   ptxmma::fence_proxy_async();
   ptxmma::fence_proxy_async_shared_cta();
   ptxmma::fence_proxy_async_shared_cluster();
@@ -58,7 +68,8 @@ _RUN = r"""
 #define TRY(call) do { const cudaError_t status = (call); if (status != cudaSuccess) return static_cast<int>(status); } while (0)
 extern "C" const char* error_text(int status) { return cudaGetErrorString(static_cast<cudaError_t>(status)); }
 extern "C" int run(int kernel, int blocks, int threads, const void* const* hosts, const size_t* bytes, int count, void* d, size_t d_bytes,
-                   const void* image, unsigned image_bytes, unsigned long long a_desc, unsigned long long b_desc, int scale_d) {
+                   const void* image, unsigned image_bytes, unsigned stride, unsigned long long a_desc, unsigned long long b_desc,
+                   int scale_d) {
   Operands o = {};
   void* buffers[10] = {};
   for (int i = 0; i < count; ++i) {
@@ -76,7 +87,7 @@ extern "C" int run(int kernel, int blocks, int threads, const void* const* hosts
     TRY(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernels[kernel]), cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(image_bytes)));
   }
-  o.a_desc = a_desc, o.b_desc = b_desc, o.scale_d = scale_d;
+  o.stride = stride, o.a_desc = a_desc, o.b_desc = b_desc, o.scale_d = scale_d;
   kernels[kernel]<<<blocks, threads, image_bytes>>>(o);
   TRY(cudaGetLastError());
   TRY(cudaMemcpy(d, o.d, d_bytes, cudaMemcpyDeviceToHost));
@@ -95,8 +106,24 @@ class Kernel(NamedTuple):
 
     @property
     def inputs(self) -> list[Operand]:
-        """The operands that are read from registers, in order."""
-        return [operand for operand in self.form.operands if operand.kind in _LOADED and operand.access != "write"]
+        """The operands that are read from registers, in order; of an address the distance from the start of memory is."""
+        return [operand for operand in self.form.operands if operand.kind in (*_LOADED, "address") and operand.access != "write"]
+
+    @property
+    def form_name(self) -> str:
+        """The name of the operand form; its syntax where an earlier one has the same name."""
+        first = next((form for form in self.instruction.forms if form.name == self.form.name), self.form)
+        return self.form.name if first.syntax == self.form.syntax else self.form.syntax
+
+    @property
+    def result(self) -> Operand | None:
+        """The operand that is written to registers; None of a store."""
+        return next((operand for operand in self.form.operands if operand.access != "read"), None)
+
+    @property
+    def threads(self) -> int:
+        """How many threads execute it together."""
+        return self.instruction.database.spec.scopes[self.instruction.variant.instruction.scope]
 
     @property
     def descriptors(self) -> list[str]:
@@ -118,6 +145,9 @@ class Kernel(NamedTuple):
         """The kernel as CUDA."""
         spec = self.instruction.database.spec
         lines = ["unsigned long long start = stage(o);"] if self.descriptors else []
+        if any(operand.kind == "address" for operand in self.form.operands):
+            memory = "o.image" if self.instruction.qualifiers.get("space") == "global" else "shared_image(o)"
+            lines.append(f"unsigned char* memory = {memory};")
         arguments, constants = [], []
         inputs = [operand.name for operand in self.inputs]
         for operand in self.form.operands:
@@ -127,7 +157,12 @@ class Kernel(NamedTuple):
                 lines.append(f"{c_type} {variable}[{operand.registers}];")
                 if operand.name in inputs:
                     lines.append(f"load({variable}, o.registers[{inputs.index(operand.name)}]);")
-                arguments.append(variable if operand.kind in ("fragment", "accumulator") else f"{variable}[0]")
+                arguments.append(variable if operand.listed else f"{variable}[0]")
+            elif operand.kind == "address":
+                lines.append(f"unsigned {variable}[1];\n  load({variable}, o.registers[{inputs.index(operand.name)}]);")
+                arguments.append(f"memory + {variable}[0]")
+            elif operand.kind == "stride":
+                arguments.append("o.stride")
             elif operand.kind == "descriptor":
                 arguments.append(f"o.{operand.name.replace('-', '_')} + start")
             elif operand.kind == "predicate":
@@ -140,7 +175,8 @@ class Kernel(NamedTuple):
             call = f"ptxmma::fence_accumulator(the_d); ptxmma::wgmma_fence(); {call} ptxmma::wgmma_commit_group(); " + (
                 "ptxmma::wgmma_wait_group<0>(); ptxmma::fence_accumulator(the_d);"
             )
-        lines += [call, "store(the_d, o.d);"]
+        result = self.result
+        lines += [call, "keep(memory, o);" if result is None else f"store(the_{result.name}, o.d);"]
         return f"__global__ void {name}(Operands o) {{\n  " + "\n  ".join(lines) + "\n}\n"
 
 
@@ -149,23 +185,24 @@ _LOADED = ("fragment", "accumulator", "metadata", "scale-data")
 _CONSTANTS = ("immediate", "majorness", "negation")
 
 
-def kernels(catalog: Catalog, target: str, families: Iterable[str] = ()) -> Iterator[Kernel]:
-    """Those of every matrix instruction of a target: see :func:`of_instruction`."""
+def kernels(catalog: Catalog, target: str, families: Iterable[str] = (), newest: str = "") -> Iterator[Kernel]:
+    """Those of every instruction of a target: see :func:`of_instruction`; ``newest``: the last version that the compiler speaks."""
     chosen = set(families)
     for instruction in catalog.all():
-        if target in instruction.accepted_by() and (not chosen or instruction.family in chosen):
+        first = instruction.accepted_by().get(target)
+        if first is not None and (not newest or first <= newest) and (not chosen or instruction.family in chosen):
             yield from of_instruction(instruction)
 
 
 def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
-    """Every operand form with every selector, other constants in full for some N; nothing for an instruction without matrices.
+    """Every operand form with every selector, other constants in full for some N; nothing for an instruction that only orders others.
 
     The other constants negate and transpose; the wrapper is the same template for all of them.
     """
-    for form in instruction.forms if instruction.operation == "multiply" else ():
+    for form in instruction.forms if instruction.operation != "synchronise" else ():
         choices: dict[str, Sequence[int]] = {}
         for operand in form.operands:
-            in_full = operand.kind in _CONSTANTS and instruction.extents["n"] in N_IN_FULL
+            in_full = operand.kind in _CONSTANTS and instruction.extents.get("n") in N_IN_FULL
             if operand.kind == "selector" or in_full:
                 choices[operand.name] = operand.immediates or ()
         for values in itertools.product(*choices.values()):
@@ -203,27 +240,36 @@ class Chip:
         *,
         image: Array | None = None,
         descriptors: Mapping[str, int] | None = None,
+        stride: int = 0,
         scale_d: bool = True,
     ) -> Array:
-        """What kernel ``number`` leaves in D: (batch, threads, registers); ``registers`` by the operands' names."""
+        """What kernel ``number`` leaves in its result, (batch, threads, registers), or of a store the image after it.
+
+        Args:
+            number: of the kernel.
+            registers: by the operands' names, (batch, threads, registers).
+            image: memory, bytes.
+            descriptors: by the operands' names, for memory that starts at 0.
+            stride: from a row to the next.
+            scale_d: whether the addend counts.
+        """
         kernel = self._kernels[number]
-        d = next(operand for operand in kernel.form.operands if operand.name == "d")
         given: Sequence[Array] = [np.ascontiguousarray(registers[operand.name]) for operand in kernel.inputs]
         batch = given[0].shape[0]
-        threads = kernel.instruction.database.spec.scopes[kernel.instruction.variant.instruction.scope]
-        spec = kernel.instruction.database.spec
-        width = register_type(spec, d.register_types[0]).bits // 8
-        result = np.empty((batch, threads, d.registers), {4: np.uint32, 8: np.uint64}[width])
+        bytes_ = np.zeros(0, np.uint8) if image is None else np.ascontiguousarray(image)
+        result = np.empty_like(bytes_)
+        if (written := kernel.result) is not None:
+            width = register_type(kernel.instruction.database.spec, written.register_types[0]).bits
+            result = np.empty((batch, kernel.threads, written.registers), f"u{width // 8}")
         pointers = (ctypes.c_void_p * len(given))(*[array.ctypes.data for array in given])
         sizes = (ctypes.c_size_t * len(given))(*[array.nbytes for array in given])
-        bytes_ = np.zeros(0, np.uint8) if image is None else np.ascontiguousarray(image)
         found: Mapping[str, Any] = descriptors or {}
         library = self._loaded[number // PER_FILE]
         library.error_text.restype = ctypes.c_char_p
         status = library.run(
-            number % PER_FILE, batch, threads, pointers, sizes, len(given),
+            number % PER_FILE, batch, kernel.threads, pointers, sizes, len(given),
             ctypes.c_void_p(result.ctypes.data), ctypes.c_size_t(result.nbytes),
-            ctypes.c_void_p(bytes_.ctypes.data), ctypes.c_uint(bytes_.nbytes),
+            ctypes.c_void_p(bytes_.ctypes.data), ctypes.c_uint(bytes_.nbytes), ctypes.c_uint(stride),
             ctypes.c_ulonglong(found.get("a-desc", 0)), ctypes.c_ulonglong(found.get("b-desc", 0)), int(scale_d),
         )  # fmt: skip
         if status:

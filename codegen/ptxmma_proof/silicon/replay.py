@@ -16,12 +16,15 @@ import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import Operand, register_type
 from ptxmma.matrices.emulator import emulate
 from ptxmma.model import ElementType
+from ptxmma_proof.silicon import transferred
 from ptxmma_proof.silicon.drawn_operands import Builder, Operands, keyword
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 from ptxmma_proof.silicon.products import Drawn
+from ptxmma_proof.silicon.transferred import Transfer
 
 #: Launches of the chip of ``spec/evidence/silicon.jsonl``: all of warp-level instructions, of warpgroups' many N some.
 RECORDED = Path(__file__).parent.parent / "recorded" / "launches.jsonl"
@@ -78,39 +81,63 @@ class Words(NamedTuple):
 
 def record(chip: Chip, number: int, kernel: Kernel, seed: int) -> Launch:
     """Launch a kernel on the chip; whether the addend counts goes by the seed."""
+    if kernel.instruction.operation != "multiply":
+        made = transferred.drawn(kernel, seed)
+        left = chip.run(number, made.registers, image=made.image, stride=made.stride)
+        return Launch(instruction=kernel.instruction.canonical, form=kernel.form_name, seed=seed, d=digest(left))
     random = np.random.default_rng(seed)
     places = Builder(kernel, random, Drawn(kernel.instruction, random)).build() if kernel.descriptors else Operands()
     size = 0 if places.image is None else len(places.image)
     registers, image, scale_d = words(kernel, seed, size)
     found = chip.run(number, registers, image=image, descriptors=places.descriptors, scale_d=scale_d)
     return Launch(
-        instruction=kernel.instruction.canonical, form=kernel.form.name, constants=dict(kernel.immediates), seed=seed, image=size,
+        instruction=kernel.instruction.canonical, form=kernel.form_name, constants=dict(kernel.immediates), seed=seed, image=size,
         descriptors=places.descriptors, d=digest(found),
     )  # fmt: skip
 
 
-def emulated(kernel: Kernel, launch: Launch, drawn: Words | None = None) -> str:
-    """The digest of D as the emulator computes it, from the words of the launch or from those that are given.
+def kernel_of(instruction: Instruction, launch: Launch) -> Kernel:
+    """The kernel of a launch.
+
+    Raises:
+        StopIteration: the instruction has no such operand form.
+    """
+    kernels = (Kernel(instruction, form, launch.constants) for form in instruction.forms or (OperandForm("", "", ()),))
+    return next(kernel for kernel in kernels if kernel.form_name == launch.form)
+
+
+def drawn(kernel: Kernel, launch: Launch) -> Words | Transfer:
+    """What a launch got."""
+    if kernel.instruction.operation != "multiply":
+        return transferred.drawn(kernel, launch.seed)
+    return words(kernel, launch.seed, launch.image)
+
+
+def emulated(kernel: Kernel, launch: Launch, given: Words | Transfer | None = None) -> str:
+    """The digest of the result as the emulator computes it, from what the launch got or from what is given.
 
     Raises:
         ValueError: the library refuses the operands.
     """
-    registers, image, scale_d = drawn or words(kernel, launch.seed, launch.image)
-    given: dict[str, Any] = {keyword(name): value for name, value in launch.constants.items()}
+    operands = given or drawn(kernel, launch)
+    if isinstance(operands, Transfer):
+        return digest(transferred.emulated(kernel, operands))
+    registers, image, scale_d = operands
+    named: dict[str, Any] = {keyword(name): value for name, value in launch.constants.items()}
     for operand in kernel.inputs:
         held = registers[operand.name]
         if operand.kind == "metadata":
-            given["metadata"] = held[..., 0]
+            named["metadata"] = held[..., 0]
         else:
-            given["c" if operand.name == "d" else operand.name] = held
-    given |= {name.partition("-")[0]: value for name, value in launch.descriptors.items()}
+            named["c" if operand.name == "d" else operand.name] = held
+    named |= {name.partition("-")[0]: value for name, value in launch.descriptors.items()}
     if any(operand.kind == "predicate" for operand in kernel.form.operands):
-        given["scale_d"] = scale_d
-    return digest(emulate(kernel.instruction, memory=image, **given).d)
+        named["scale_d"] = scale_d
+    return digest(emulate(kernel.instruction, memory=image, **named).d)
 
 
 def digest(registers: Array) -> str:
-    """Of D's registers, (batch, threads, registers): the first 16 digits of the SHA-256 of their bytes, little-endian."""
+    """Of the registers or the memory that a launch leaves: the first 16 digits of the SHA-256 of their bytes, little-endian."""
     return hashlib.sha256(np.ascontiguousarray(registers).tobytes()).hexdigest()[:16]
 
 
@@ -118,9 +145,8 @@ def words(kernel: Kernel, seed: int, image_bytes: int) -> Words:
     """The words of a launch."""
     random = np.random.default_rng(seed + 1)
     draw = Drawn(kernel.instruction, random)
-    threads = kernel.instruction.database.spec.scopes[kernel.instruction.variant.instruction.scope]
     scale_d = bool(random.integers(4))
-    registers = {operand.name: _registers(operand, kernel, threads, draw, random) for operand in kernel.inputs}
+    registers = {operand.name: _registers(operand, kernel, draw, random) for operand in kernel.inputs}
     image = None
     if image_bytes:
         types = [Builder(kernel, random, draw).type(name.partition("-")[0]) for name in kernel.descriptors]
@@ -139,15 +165,17 @@ def _memory(types: list[ElementType], size: int, draw: Drawn, random: np.random.
     return _side_by_side(random.choice(np.intersect1d(*small), count), types[0], 8)
 
 
-def _registers(operand: Operand, kernel: Kernel, threads: int, draw: Drawn, random: np.random.Generator) -> Array:
+def _registers(operand: Operand, kernel: Kernel, draw: Drawn, random: np.random.Generator) -> Array:
     if operand.kind == "metadata":
         held = kernel.instruction.metadata
-        fields = random.choice([int(value, 2) for value in held.legal], (1, threads, 32 // held.width))
+        fields = random.choice([int(value, 2) for value in held.legal], (1, kernel.threads, 32 // held.width))
         return np.asarray((fields << np.arange(0, 32, held.width)).sum(-1, keepdims=True).astype(np.uint32))
     assert operand.element is not None
     width = register_type(kernel.instruction.database.spec, operand.register_types[0]).bits
-    drawn = draw((1, threads, operand.registers, width // operand.element.bits), operand.element, operand.kind == "accumulator")
-    return _side_by_side(drawn, operand.element, width)[..., 0]
+    drawn = draw((1, kernel.threads, operand.registers, width // operand.element.bits), operand.element, operand.kind == "accumulator")
+    registers = _side_by_side(drawn, operand.element, width)[..., 0]
+    copied = operand.elements * kernel.threads > operand.rows * operand.cols * max(1, operand.computations)
+    return operand.pack(operand.unpack(registers)) if copied else registers  # copies of an element are equal
 
 
 def _side_by_side(drawn: Array, element: ElementType, width: int) -> Array:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _FUNCTION = re.compile(r"^\s*Function : .*?kernel_(\d+)", re.MULTILINE)
-#: ``/*0120*/  HMMA.16816.F32 R4, …``, perhaps with a predicate; the products of tensor cores are those that end in MMA.
-_PRODUCT = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]+MMA(?:\.\w+)*)")
+#: ``/*0120*/  HMMA.16816.F32 R4, …``, perhaps with a predicate: products of tensor cores end in MMA; the others move matrices.
+_PRODUCT = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?((?:[A-Z]+MMA|LDSM|STSM|MOVM)(?:\.\w+)*)")
 
 
 def products(library: Path) -> dict[int, Counter[str]]:
