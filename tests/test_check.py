@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.check import Checker, Findings, check
 from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
@@ -213,6 +214,81 @@ def test_refused_target_names_the_first_one_and_the_closest() -> None:
     assert "sm_120a from PTX ISA 8.7" in finding.message
     close = finding.message.rpartition(" is ")[2]
     assert found(f"{close} ;").findings[0].rule == "operand-count"  # it is legal there
+
+
+@pytest.mark.parametrize(
+    ("spelling", "words"),
+    [
+        (
+            "wmma.load.a.sync.aligned.row.m16n16k16.f32",
+            "'.f32' should be '.f16'; the closest is wmma.load.a.sync.aligned.row.m16n16k16.f16",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m16n16k16.tf32",
+            "'.m16n16k16' should be '.m16n16k8'; the closest is wmma.load.a.sync.aligned.row.m16n16k8.tf32",
+        ),
+        (
+            "wmma.load.c.sync.aligned.row.m16n16k16.bf16",
+            "'.bf16' should be '.f16'; the closest is wmma.load.c.sync.aligned.row.m16n16k16.f16",
+        ),
+        (
+            "wmma.store.c.sync.aligned.row.m16n16k16.f32",
+            "'.c' should be '.d'; the closest is wmma.store.d.sync.aligned.row.m16n16k16.f32",
+        ),
+        (
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.e4m3.e4m3.f32",
+            "'.e4m3' should be '.bf16'; the closest is wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32",
+        ),
+        (
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16.f16.f16",
+            "'.f16' is not allowed here; the closest is wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16",
+        ),
+        ("movmatrix.sync.aligned.m8n8.b16", "'.trans' is missing; the closest is movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("movmatrix.sync.aligned.m8n8.trans.f16", "'.f16' should be '.b16'; the closest is movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("movmatrix.sync.aligned.m8n8.x4.trans.b16", "'.x4' is not allowed here; the closest is movmatrix.sync.aligned.m8n8.trans.b16"),
+        (
+            "ldmatrix.sync.aligned.m16n16.x1.b8",
+            "'.trans' is missing; the closest is ldmatrix.sync.aligned.m16n16.x1.trans.b8, which sm_90a does not support;"
+            " it supports ldmatrix.sync.aligned.m8n8.x1.b16",
+        ),
+        (
+            "ldmatrix.sync.aligned.m8n8.x8.b16",
+            "'.x8' should be '.x4'; the closest is ldmatrix.sync.aligned.m8n8.x4.b16;"
+            " assemblers accept '.x8' all the same: see erratum ldmatrix-x8",
+        ),
+        (
+            "mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+            "'.m16n8k32' should be '.m16n8k16'; the closest is mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
+        ("wgmma.wait.sync.aligned", "'.wait' should be '.wait_group'; the closest is wgmma.wait_group.sync.aligned"),
+    ],
+)
+def test_the_closest_takes_the_fewest_changes(spelling: str, words: str) -> None:
+    (finding,) = found(f"{spelling};").findings
+    assert finding.message == f"no such instruction: {words}"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["ldmatrix.sync.aligned.m16n16.x1.trans.b8", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", WGMMA, SP],
+)
+def test_the_targets_that_support_an_instruction_are_complete(catalog: Catalog, spelling: str) -> None:
+    """From those that are named it follows for all others; how many these are is said."""
+    instruction = catalog.find(spelling)
+    accepts = instruction.accepted_by()
+    message = found(f"{spelling};", version="9.4", target="sm_75").findings[0].message
+    text = message.partition("supported: ")[2].partition(" [")[0]
+    named = {
+        name: version
+        for names, version in re.findall(r"((?:sm_\w+(?:, | and )?)+) from PTX ISA (\S+?)(?=,|$)", text)
+        for name in re.findall(r"sm_\w+", names)
+    }
+    assert named == {name: accepts[name] for name in named}
+    more = re.search(r"and (\d+) more that include", text)
+    assert len(named) + (int(more[1]) if more else 0) == len(accepts)
+    features = targets_of(catalog.database.spec.targets).features
+    for name, first in accepts.items():
+        assert name in named or any(other in features(name) and accepts[other] <= first for other in named), name
 
 
 def test_refused_version_names_the_first_one() -> None:

@@ -180,16 +180,24 @@ def test_nothing_is_followed_if_it_is_not_wanted() -> None:
 
 def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: Catalog) -> None:
     """Instructions, roles and sections come from the database."""
-    found = async_protocol.protocol(catalog.database.spec)
+    found = async_protocol.protocol(catalog)
     assert found is not None
     sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r8, 0, 1, 1, 1, 0, 0;"
     assert told(sparse) == [(_FENCE_MISSING, sparse)]
-    assert async_protocol.protocol(msgspec.structs.replace(catalog.database.spec, protocol=None)) is None
+    spec = msgspec.structs.replace(catalog.database.spec, protocol=None)
+    assert async_protocol.protocol(Catalog(msgspec.structs.replace(catalog.database, spec=spec))) is None
+
+
+def test_shapes_are_those_of_the_database(catalog: Catalog) -> None:
+    found = async_protocol.protocol(catalog)
+    assert found is not None
+    assert found.shape(b"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16") == b"m64n8k16"
+    assert found.shape(b"wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16") == b"unknown"
 
 
 @given(st.lists(st.sampled_from([*_SOUND, _WRITE, _WAIT_1, "@%p1 bra A;", "A:", "{", "}", "bra B;", "B:", "ret;", "@%p2"]), max_size=14))
 def test_anything_is_followed_to_its_end(catalog: Catalog, body: list[str]) -> None:
-    rules = async_protocol.protocol(catalog.database.spec)
+    rules = async_protocol.protocol(catalog)
     assert rules
     text = module([_MMA, *body]).encode()
     for function in functions([text], Opcodes(catalog.database.spec)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -12,6 +14,10 @@ from ptxmma.catalog.variants import ordered_tokens, qualifier_values, sizes_in
 
 #: So many numbers are listed one by one.
 _FEW = 6
+#: Tokens of a spelling that are compared: a few more than any instruction has.
+_MOST_TOKENS = 20
+#: A number in a token; longer ones are slips.
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 def explain(
@@ -25,14 +31,14 @@ def explain(
     opcodes = sorted({instruction.canonical.split(".")[0] for instruction in instructions})
     if opcode not in opcodes:
         likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
-        return f"{shortened(opcode)!r} is not a matrix instruction", _closest(instructions, [*likely, *rest], least=0.5)
+        return f"{shortened(opcode)!r} is not a matrix instruction", closest(instructions, [*likely, *rest], least=0.5)
     if meant := _of_every_size(spelling, instructions, meaning):
         numbers = {extent: sorted({each.extents[extent] for each in meant}) for extent in meant[0].variant.ranging}
         reasons = [f"{extent.upper()} stands for any of its values; name one: {_listed(sizes)}" for extent, sizes in numbers.items()]
         return "; ".join(reasons), meant[:3]
-    closest = _closest(instructions, [opcode, *rest])
+    nearest = closest((each for each in instructions if each.canonical.startswith(f"{opcode}.")), [opcode, *rest])
     known = {token for instruction in instructions for token in instruction.canonical.split(".")}
-    return shortened("; ".join(dict.fromkeys(_differences([opcode, *rest], closest[0], known)))), closest
+    return shortened("; ".join(dict.fromkeys(_differences([opcode, *rest], nearest[0], known)))), nearest
 
 
 def _of_every_size(spelling: str, instructions: Iterable[Instruction], meaning: Callable[[str], Instruction | None]) -> list[Instruction]:
@@ -47,41 +53,93 @@ def _of_every_size(spelling: str, instructions: Iterable[Instruction], meaning: 
     return [instruction for instruction in meanings if instruction is not None]
 
 
-def _closest(instructions: Iterable[Instruction], tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
-    """The instructions that share most tokens; of equals, those with the longest runs of them, then the nearest shapes.
+def closest(instructions: Iterable[Instruction], tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
+    """The instructions that take the fewest changes, the nearest first.
 
-    None with a share of common tokens below ``least``.
+    Of those that need as many :func:`changes`, those that need the fewest in place, then those with the longest common start, the most
+    similar tokens and the nearest sizes come first.
+
+    Args:
+        instructions: those to choose from.
+        tokens: of the spelling.
+        count: how many at most.
+        least: the share of common tokens below which an instruction is not near.
     """
+    tokens = tokens[:_MOST_TOKENS]
     wanted = Counter(tokens)
-    shares = []
+    ranked = []
     for instruction in instructions:
         own = instruction.canonical.split(".")
-        share = 2 * (Counter(own) & wanted).total() / (len(own) + len(tokens))
-        shares.append((share, instruction))
-    shares = [pair for pair in shares if pair[0] >= least]
-    shares.sort(key=lambda pair: -pair[0])
-    if not shares:
-        return []
-    last = shares[:count][-1][0]
-    matcher = difflib.SequenceMatcher(None, [], tokens, autojunk=False)
-
-    def likeness(pair: tuple[float, Instruction]) -> tuple[float, float, int, str]:
-        share, instruction = pair
-        matcher.set_seq1(instruction.canonical.split("."))
-        return -share, -matcher.ratio(), _distance(instruction, tokens), instruction.canonical
-
-    return [instruction for _, instruction in sorted((pair for pair in shares if pair[0] >= last), key=likeness)[:count]]
+        if 2 * (Counter(own) & wanted).total() >= least * (len(own) + len(tokens)):
+            ranked.append((changes(instruction, wanted), instruction))
+    ranked.sort(key=lambda rank: rank[0])
+    last = ranked[:count][-1][0] if ranked else 0
+    near = [rank for rank in ranked if rank[0] <= last]
+    return [rank[1] for rank in sorted(near, key=lambda rank: (rank[0], *_unlikeness(rank[1], tokens)))[:count]]
 
 
-def _distance(instruction: Instruction, tokens: Iterable[str]) -> int:
-    """How far the sizes that tokens say are from an instruction's own; 0 where they say none."""
-    return sum(
-        abs(size - instruction.extents[name])
-        for entry in instruction.variant.instruction.extents.values()
-        for token in tokens
-        for name, size in (sizes_in(entry, token) or {}).items()
-        if name in instruction.extents
-    )
+def changes(instruction: Instruction, wanted: Counter[str]) -> float:
+    """How many tokens of a spelling must be replaced, added or removed, wherever they are; another size in a shape is half of one."""
+    own = Counter(instruction.canonical.split("."))
+    shape = instruction.variant.shape
+    resized = shape and shape not in wanted and any(_resized(shape, token) for token in wanted if token not in own)
+    return max(own.total(), wanted.total()) - (own & wanted).total() - (0.5 if resized else 0)
+
+
+def _unlikeness(instruction: Instruction, tokens: list[str]) -> tuple[int, int, int, float, int, str]:
+    """Sorts instructions that take as many changes: small for one that looks alike."""
+    own = instruction.canonical.split(".")
+    start = next((place for place, pair in enumerate(zip(own, tokens, strict=False)) if pair[0] != pair[1]), len(own))
+    pairs = [(mine, other) for mine in own if mine not in tokens for other in tokens if other not in own]
+    similar = sum(_similarity(mine, other) for mine, other in pairs)
+    sizes = sum(_distance(mine, other) for mine, other in pairs if _same_words(mine, other))
+    return _changes_in_place(own, tokens), _optional(instruction, tokens), -start, -similar, sizes, instruction.canonical
+
+
+def _optional(instruction: Instruction, tokens: list[str]) -> int:
+    """How many of an instruction's tokens a spelling lacks that could as well be left out."""
+    lacking = [name for name, value in instruction.qualifiers.items() if value and value not in tokens]
+    forms = instruction.variant.instruction.forms
+    return sum(any("" in form.qualifiers.get(name, ()) for form in forms) for name in lacking)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _similarity(one: str, other: str) -> float:
+    """How alike two tokens are, up to 1 for those that differ in numbers alone."""
+    return 1.0 if _same_words(one, other) else difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _changes_in_place(own: list[str], tokens: list[str]) -> int:
+    """The smallest number of tokens to replace, add or remove so that one list becomes the other (Levenshtein)."""
+    before = list(range(len(tokens) + 1))
+    for row, mine in enumerate(own, 1):
+        now = [row]
+        for column, other in enumerate(tokens):
+            now.append(min(before[column] + (mine != other), before[column + 1] + 1, now[column] + 1))
+        before = now
+    return before[-1]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _words_and_numbers(token: str) -> tuple[str, tuple[int, ...]]:
+    """What a token says apart from numbers, and these: ``m#n#``, (8, 16)."""
+    return _NUMBER.sub("#", token), tuple(map(int, _NUMBER.findall(token)))
+
+
+def _same_words(one: str, other: str) -> bool:
+    """Whether two tokens differ in numbers alone."""
+    return _words_and_numbers(one)[0] == _words_and_numbers(other)[0]
+
+
+def _resized(one: str, other: str) -> bool:
+    """Whether two tokens differ in one number alone."""
+    sizes = zip(_words_and_numbers(one)[1], _words_and_numbers(other)[1], strict=False)
+    return _same_words(one, other) and sum(a != b for a, b in sizes) == 1
+
+
+def _distance(one: str, other: str) -> int:
+    """How far the numbers of two tokens are apart."""
+    return sum(abs(a - b) for a, b in zip(_words_and_numbers(one)[1], _words_and_numbers(other)[1], strict=True))
 
 
 def _listed(sizes: list[int]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx.blocks import Asynchronous
 
 if TYPE_CHECKING:
-    from ptxmma.model import Spec
+    from ptxmma.catalog.instructions import Catalog
 
 
 #: The steps of a protocol that order registers, by the ids that they have in the spec.
@@ -19,16 +21,19 @@ class Protocol(NamedTuple):
 
     Attributes:
         opcodes: how the instructions start.
+        shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; a word for an opcode that is no instruction.
         fence_source, wait_source: sections of the PTX ISA.
     """
 
     opcodes: Asynchronous
+    shape: Callable[[bytes], bytes]
     fence_source: str
     wait_source: str
 
 
-def protocol(spec: Spec) -> Protocol | None:
+def protocol(catalog: Catalog) -> Protocol | None:
     """What a database says of asynchronous instructions; None where it has none, or no fence, commit or wait."""
+    spec = catalog.database.spec
     steps = {step.id: step for step in spec.protocol.steps} if spec.protocol is not None else {}
     if not {_FENCE, _COMMIT, _WAIT} <= steps.keys():
         return None
@@ -41,4 +46,10 @@ def protocol(spec: Spec) -> Protocol | None:
                 roles |= {place: kind.kind for place, kind in kinds if kind is not None and kind.kind in ("accumulator", "fragment")}
     fence, commit, wait = steps[_FENCE], steps[_COMMIT], steps[_WAIT]
     opcodes = Asynchronous(issues, fence.instruction.encode(), commit.instruction.encode(), wait.instruction.encode())
-    return Protocol(opcodes, fence.source, wait.source)
+
+    @functools.lru_cache(maxsize=1 << 8)
+    def shape(opcode: bytes) -> bytes:
+        instruction = catalog.meaning(opcode.decode(errors="replace"))
+        return instruction.variant.shape.encode() if instruction is not None else b"unknown"
+
+    return Protocol(opcodes, shape, fence.source, wait.source)

@@ -70,7 +70,7 @@ class Checker:
         self._legality = Legality(entries)
         self._diagnoses = Diagnoses(entries)
         self._advice = advice.Advice(entries)
-        self._protocol = async_protocol.protocol(spec) if follow else None
+        self._protocol = async_protocol.protocol(entries) if follow else None
         #: Opcodes with the values of their operands, target and version, of which there is nothing to say.
         self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.check.legality import accepted
+from ptxmma.check.legality import accepted, listing
 from ptxmma.model import Version
 
 #: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
@@ -60,18 +61,34 @@ class Diagnoses:
 
     def _explained(self, spelling: str, target: str, version: str) -> Diagnosis:
         tokens = spelling.split(".")
-        close = self._legal(spelling, target, version) or self._legal(spelling, "", "")
-        if not close:
+        close = self._closest(spelling)
+        if close is None:
             return Diagnosis("unknown-instruction", "no such instruction")
-        own = close.split(".")
+        proposed = f"the closest is {close.canonical}"
+        if not accepted(close, target, version):
+            near = self._closest(spelling, target, version)
+            wanted = Counter(tokens)
+            if near is not None and changes(near, wanted) <= changes(close, wanted):
+                close, proposed = near, f"the closest is {near.canonical}"
+            elif target:
+                proposed += f", which {target} does not support" + (f"; it supports {near.canonical}" if near else "")
+        own = close.canonical.split(".")
         wrong = list((Counter(tokens) - Counter(own)).elements())
         missing = list((Counter(own) - Counter(tokens)).elements())
-        lacks = f"{_listed(missing)} {_are(missing)} missing"
-        if wrong:
-            reason = f"{_listed(wrong)} {_are(wrong)} not allowed here" + (f", {lacks}" if missing else "")
-        else:
-            reason = lacks if missing else "its types or layouts are in the wrong order"
-        return Diagnosis("unknown-instruction", f"no such instruction: {reason}; the closest is {close}", wrong[0] if wrong else "")
+        reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
+        message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
+        return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")
+
+    def _accepted_all_the_same(self, close: Instruction, wrong: list[str]) -> str:
+        """The erratum about a modifier that no instruction of the family has, and assemblers accept."""
+        family = close.variant.instruction.family
+        legal = {token for each in self._catalog.all() if each.variant.instruction.family == family for token in each.canonical.split(".")}
+        for erratum in self._catalog.database.spec.errata:
+            for seen in erratum.seen if erratum.family == family else ():
+                if seen.answer == "accepted" and seen.database == "refuses":
+                    for token in (token for token in wrong if token not in legal and token in seen.asked.split(" ")[0].split(".")):
+                        return f"; assemblers accept '.{token}' all the same: see erratum {erratum.id}"
+        return ""
 
     def _refused(self, instruction: Instruction, target: str, version: str) -> Diagnosis:
         accepts = instruction.accepted_by()
@@ -87,47 +104,51 @@ class Diagnoses:
         where = f"{target} does not support it" if target in known else f"the target {target} is unknown"
         if not target:
             return Diagnosis("version", f"needs PTX ISA {accepts[first]}, but is checked for {version}{self._stated(instruction)}")
-        close = self._legal(instruction.canonical, target, version)
+        close = self._closest(instruction.canonical, target, version)
         text = f"{where}; supported: {self._named(accepts)}{self._stated(instruction)}"
-        return Diagnosis("target", text + (f"; the closest that {target} supports is {close}" if close else ""))
+        return Diagnosis("target", text + (f"; the closest that {target} supports is {close.canonical}" if close else ""))
 
     def _named(self, accepts: dict[str, Version]) -> str:
-        """The target that had it first, and those that include no other one, each with its first version."""
-        targets = targets_of(self._catalog.database.spec.targets)
-        first = min(accepts, key=accepts.__getitem__)
-        least = [name for name in accepts if not any(other != name and other in targets.features(name) for other in accepts)]
-        return ", ".join(f"{name} from PTX ISA {accepts[name]}" for name in dict.fromkeys([first, *least]))
+        """The targets, by their first version, from which it follows for all others: these include one that is named."""
+        features = targets_of(self._catalog.database.spec.targets).features
+
+        def follows(name: str) -> bool:
+            return any(other != name and other in features(name) and first <= accepts[name] for other, first in accepts.items())
+
+        first_in: dict[Version, list[str]] = {}
+        for name in accepts:
+            if not follows(name):
+                first_in.setdefault(accepts[name], []).append(name)
+        listed = [f"{listing(first_in[version], 'and')} from PTX ISA {version}" for version in sorted(first_in)]
+        others = len(accepts) - sum(map(len, first_in.values()))
+        return ", ".join(listed) + (
+            f", and {others} more that include {'it' if len(accepts) - others == 1 else 'one of these'}" if others else ""
+        )
 
     def _stated(self, instruction: Instruction) -> str:
         """Where the manual asks for it."""
         sections = dict.fromkeys(rule.source for rule in instruction.requirements())
         return f" [{', '.join(sections)}]" if sections else ""
 
-    def _legal(self, spelling: str, target: str, version: str) -> str:
-        """The closest canonical spelling that the target has in the version; empty where nothing is near."""
+    def _closest(self, spelling: str, target: str = "", version: str = "") -> Instruction | None:
+        """The closest instruction with the same first word that the target has in the version; None where there is none."""
         tokens = spelling.split(".")
-        wanted = Counter(tokens)
-        numbers = _numbers(tokens)
-        best: tuple[float, int, str] | None = None
-        for instruction in self._catalog.all():
-            own = instruction.canonical.split(".")
-            if own[0] != tokens[0] or not (target == version == "" or accepted(instruction, target, version)):
-                continue
-            share = -2 * (Counter(own) & wanted).total() / (len(own) + len(tokens))
-            far = sum(abs(one - other) for one, other in zip(numbers, instruction.shape or (), strict=False))
-            if best is None or (share, far, instruction.canonical) < best:
-                best = (share, far, instruction.canonical)
-        return best[2] if best else ""
+        instructions = (each for each in self._catalog.all() if each.canonical.startswith(f"{tokens[0]}."))
+        return next(iter(closest([each for each in instructions if accepted(each, target, version)], tokens, 1)), None)
 
 
-def _numbers(tokens: list[str]) -> tuple[int, ...]:
-    match = next(filter(None, (re.fullmatch(r"m(\d{1,4})n(\d{1,4})k(\d{1,4})", token) for token in tokens)), None)
-    return tuple(map(int, match.groups())) if match else ()
+def _reasons(wrong: list[str], missing: list[str]) -> Iterable[str]:
+    """What is wrong with modifiers, in words; each once."""
+    reasons = [f"'.{_cut(one)}' should be '.{other}'" for one, other in zip(wrong, missing, strict=False)]
+    extra, lacking = (list(dict.fromkeys(rest)) for rest in (wrong[len(missing) :], missing[len(wrong) :]))
+    if extra:
+        names = [f"'.{_cut(token)}'" for token in extra[:_MOST_TOKENS]]
+        reasons.append(f"{listing(names, 'and')} {'are' if len(extra) > 1 else 'is'} not allowed here")
+    if lacking:
+        names = [f"'.{token}'" for token in lacking[:_MOST_TOKENS]]
+        reasons.append(f"{listing(names, 'and')} {'are' if len(lacking) > 1 else 'is'} missing")
+    return dict.fromkeys(reasons)
 
 
-def _are(tokens: list[str]) -> str:
-    return "are" if len(tokens) > 1 else "is"
-
-
-def _listed(tokens: list[str]) -> str:
-    return ", ".join(f"'.{token[:_MOST_SHOWN]}'" for token in tokens[:_MOST_TOKENS])
+def _cut(token: str) -> str:
+    return token[:_MOST_SHOWN]

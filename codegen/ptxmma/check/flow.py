@@ -20,7 +20,6 @@ A fault is reported once, at the first place that shows it; the rest of the path
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +30,6 @@ from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
 
 if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
-
-_SHAPE = re.compile(rb"\.(m\d+n\d+k\d+)\b")
 
 #: What each rule asks for.
 RULES: Mapping[str, str] = {
@@ -167,7 +164,7 @@ class _Walk:
                 state.accessed[name] = Access(b"", event.offset)
 
     def _issue(self, state: State, event: Event) -> None:
-        shape = _shape(event.opcode)
+        shape = self._rules.shape(event.opcode)
         busy = next((name for name in event.read if name in state.accumulators), None)
         if busy is not None:
             self._early(state, event, busy, state.accumulators[busy], "is read", "write")
@@ -230,11 +227,6 @@ class _Walk:
 
 def _start(opcode: bytes, rules: Protocol) -> str:
     return next(issued for issued in rules.opcodes.issues if starts(opcode, issued)).decode()
-
-
-def _shape(opcode: bytes) -> bytes:
-    match = _SHAPE.search(opcode)
-    return match[1] if match else b"none"
 
 
 def _plain(name: bytes) -> str:

@@ -248,9 +248,9 @@ def _of_list(operand: Operand, value: Value) -> Fault | None:
 
 def _wanted(operand: Operand) -> str:
     """What an operand may be."""
-    types = _either([f".{kind}" for kind in operand.register_types])
+    types = listing([f".{kind}" for kind in operand.register_types])
     if operand.kind == "address":
-        variable = f" or a variable in {_either([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
+        variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
         return f"an address [x] or [x+constant] where x is a {types} register{variable}"
     if operand.listed:
         return f"a list of {_count(operand.registers, f'{types} register')}"
@@ -263,12 +263,12 @@ def _constants(values: Sequence[int] | None) -> str:
         return ""
     if isinstance(values, range) or len(values) > 4:
         return f"a constant from {values[0]} to {values[-1]}"
-    return f"the constant {_either(list(map(str, values)))}"
+    return f"the constant {listing(list(map(str, values)))}"
 
 
-def _either(words: Sequence[str]) -> str:
+def listing(words: Sequence[str], last: str = "or") -> str:
     """``a, b or c``."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _type(value: Scalar) -> str:
