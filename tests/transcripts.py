@@ -48,7 +48,8 @@ def elided(text: str, shown: str) -> str:
 def _block(command: str, text: str, indent: str) -> str:
     """A command and its output as a page has them."""
     first, *more = command.split("\n")
-    return textwrap.indent("\n".join([f"$ {first}", *(f"> {line}" for line in more), text]), indent)
+    lines = [f"$ {first}", *(f"> {line}" for line in more), *([text] if text else [])]  # a new command has no output yet
+    return textwrap.indent("\n".join(lines), indent) + "\n"
 
 
 def main() -> int:
