@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from ptxmma.catalog import layouts, operands, requirements
-from ptxmma.catalog.matrix_types import matrix_types, operand_names
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
 from ptxmma.catalog.variants import Variant, sizes_in
-from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches
+from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches, operand_names
 
 if TYPE_CHECKING:
     from ptxmma.catalog.evidence import Evidence
@@ -103,7 +102,7 @@ class Instruction:
     @property
     def matrix_types(self) -> dict[str, str]:
         """The element type of each of its matrices, in registers or in shared memory: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
-        return matrix_types(self.variant)
+        return self.variant.matrix_types
 
     def accepted_by(self) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""

@@ -10,9 +10,8 @@ import msgspec
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
-from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
 from ptxmma.catalog.variants import Spellings, expand, fixed_tokens
-from ptxmma.model import Database, InstructionSet
+from ptxmma.model import Database, InstructionSet, operand_names
 
 __all__ = [
     "Catalog", "DatabaseLike", "Instruction", "Missing", "OperandForm", "UnknownInstruction",
@@ -182,8 +181,8 @@ def _shapes(found: Instruction) -> tuple[str, ...]:
 
 def _type_of_a(instruction: Instruction) -> str:
     """The element type of the first matrix that it multiplies; ``""`` where it multiplies none."""
-    names = multiplicands(instruction.variant.instruction) if instruction.operation == "multiply" else ()
-    return matrix_types(instruction.variant)[names[0]] if names else ""
+    names = instruction.variant.instruction.multiplicands if instruction.operation == "multiply" else ()
+    return instruction.matrix_types[names[0]] if names else ""
 
 
 def _passing(

@@ -112,12 +112,12 @@ def entry_index(spec: Spec, facts: Facts) -> int | None:
 
 def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
     """The layout of an operand, or None where the spec has no formula for it."""
-    facts = operand_facts(spec, variant, operand)
+    numbers = _numbers(spec, variant, operand)
+    facts: Facts = {**variant.facts, "operand": operand, **numbers}
     index = entry_index(spec, facts)
     if index is None:
         return None
     entry = spec.register_layouts[index]
-    numbers = _numbers(spec, variant, operand)
     variables = variant.largest | numbers
     shape = variant.shape_label
     return Plan(
@@ -156,7 +156,7 @@ def modifiers(spec: Spec, variant: Variant, layout: Layout) -> str:
 
 
 def _spelled(template: str, facts: Facts) -> str:
-    return template.format_map({name: recased(str(value)) for name, value in facts.items()})
+    return template.format_map({name: recased(str(facts[name])) for name in formula.placeholders(template)})
 
 
 def _seen(entry: RegisterLayout) -> str:

@@ -49,12 +49,18 @@ class Variant:
         """Its name in generated code, before it is recased."""
         return _identify(self.instruction, self.facts)
 
+    @property
+    def matrix_types(self) -> dict[str, str]:
+        """The element type of each matrix: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
+        types = {name: str(self.facts.get(qualifier, "")) for name, qualifier in self.instruction.matrices.items()}
+        return {name: element for name, element in types.items() if element}
+
     @functools.cached_property
     def ranging(self) -> dict[str, list[int]]:
         """The extents for which its form has many numbers, with all of them, ascending."""
         return ranging(self.form)
 
-    @property
+    @functools.cached_property
     def largest(self) -> dict[str, int]:
         """Its extents, with the largest number of each that ranges."""
         return self.extents | {name: numbers[-1] for name, numbers in self.ranging.items()}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.operand_keys import OperandKeys
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator import stated
@@ -69,15 +70,20 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
 
     Variants with equal operands are asked once.
     """
+    keys = OperandKeys(spec)
+    seen: set[tuple[object, ...]] = set()
     for index, instruction in enumerate(spec.instructions):
-        distinct = {layouts.key(variant): variant for variant in expand(instruction)}
-        for variant in distinct.values():
-            for name, entry in instruction.operand_kinds.items():
-                kind = ROLES[entry.kind].layout_kind
-                if kind and (not entry.type or variant.facts.get(entry.type)):
+        placed = {name: entry.type for name, entry in instruction.operand_kinds.items() if ROLES[entry.kind].layout_kind}
+        for variant in expand(instruction):
+            for name, qualifier in placed.items():
+                if qualifier and not variant.facts.get(qualifier):
+                    continue
+                key = keys.shared(variant, name)
+                if key not in seen:
+                    seen.add(key)
                     plan = layouts.plan(spec, variant, name)
                     if plan is not None:
-                        yield kind, plan, variant, index
+                        yield ROLES[instruction.operand_kinds[name].kind].layout_kind, plan, variant, index
 
 
 def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:

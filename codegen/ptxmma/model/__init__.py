@@ -25,6 +25,7 @@ from ptxmma.model.instruction import (
     Requirement,
     Semantics,
     Statement,
+    operand_names,
 )
 from ptxmma.model.memory import Banks, CanonicalLayout, DescriptorField, Example, Majorness, SharedMemory, Swizzle, TensorMap
 from ptxmma.model.peak import Rate, Throughput
@@ -38,7 +39,7 @@ __all__ = [
     "COPY", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
-    "IsaVersion", "Layout", "Majorness", "matches", "Observation", "OperandKind",
+    "IsaVersion", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorMap", "Throughput", "Types", "Version",

@@ -68,7 +68,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     def __repr__(self) -> str:
         return f"<Layout {self.name}>"
 
-    @property
+    @functools.cached_property
     def coordinates(self) -> tuple[str, ...]:
         """The axes that name a place, in order."""
         return tuple(axis for axis in self.axes if axis not in self.apart)
@@ -99,7 +99,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
             step //= 2
         return step
 
-    @property
+    @functools.cached_property
     def plane(self) -> tuple[str, str]:
         """The axes that are the rows and columns of a matrix: of a fragment its last two coordinates, whatever they are called.
 

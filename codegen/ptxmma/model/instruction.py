@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from ptxmma.model import formula
 from ptxmma.model.conditions import Condition, Entry
 from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, Token, VersionText, like
 
@@ -15,6 +17,15 @@ Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]
 Immediate = Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)]
 QualifierName = Annotated[str, like(r"^[a-z_]+$", "lower-case letters and '_'")]
 OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits and '-', a letter first")]
+
+
+#: The kinds of operands that are a matrix to multiply, wherever it lies.
+_MULTIPLIED = ("fragment", "descriptor")
+
+
+def operand_names(syntax: str) -> list[str]:
+    """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
+    return [name.strip(" {}[]") for name in syntax.split(",")] if syntax else []
 
 
 class Range(Entry, frozen=True, kw_only=True):
@@ -156,7 +167,7 @@ class Ignored(Entry, frozen=True, kw_only=True):
     source: Source
 
 
-class InstructionSet(Entry, frozen=True, kw_only=True):
+class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     """One PTX instruction with all its forms."""
 
     name: Name  # "mma.sp"
@@ -196,12 +207,35 @@ class InstructionSet(Entry, frozen=True, kw_only=True):
     notes: tuple[Statement, ...] = ()
     source: Source
 
-    @property
+    @functools.cached_property
     def shape(self) -> str:
         """The qualifier that spells its sizes, as ``m16n8k16`` does: the first whose extents have a pattern; ``""`` without one."""
         return next((name for name, entry in self.extents.items() if entry.pattern), "")
 
-    @property
+    @functools.cached_property
+    def extent_names(self) -> tuple[str, ...]:
+        """The names of the sizes that the values of its qualifiers give."""
+        entries = self.extents.values()
+        tables = (sizes for entry in entries for sizes in (*entry.values.values(), formula.placeholders(entry.pattern)))
+        return tuple(dict.fromkeys(name for sizes in tables for name in sizes))
+
+    @functools.cached_property
+    def matrices(self) -> dict[str, str]:
+        """The qualifier with the element type of each matrix, wherever it lies: ``{"d": "dtype", "a": "atype", "b": "btype"}``.
+
+        A matrix has the name of the operand that holds it, or that its descriptor is ``of``.
+        """
+        kinds = (*_MULTIPLIED, "accumulator")
+        return {entry.of or name: entry.type for name, entry in self.operand_kinds.items() if entry.kind in kinds}
+
+    @functools.cached_property
+    def multiplicands(self) -> tuple[str, ...]:
+        """The matrices that it multiplies, in the order of its operand lists: A, B."""
+        names = (name for texts in self.operands.values() for text in texts for name in operand_names(text))
+        entries = ((name, self.operand_kinds[name]) for name in names if name in self.operand_kinds)
+        return tuple(dict.fromkeys(entry.of or name for name, entry in entries if entry.kind in _MULTIPLIED))
+
+    @functools.cached_property
     def sparse(self) -> bool:
         """Whether one of its operands is a sparse matrix."""
         return any(operand.sparse for operand in self.operand_kinds.values())

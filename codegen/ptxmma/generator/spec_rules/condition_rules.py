@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, extent_names, listed
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import Condition, InstructionSet
 
 #: The lists of an instruction whose entries have a condition.
@@ -80,7 +80,7 @@ def _values(entry: InstructionSet) -> _Values:
 def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """The conditions of an instruction, and the values that its qualifiers have where a spelling leaves them out."""
     values = _values(entry)
-    facts = _COMMON_FACTS.union(extent_names(entry))
+    facts = _COMMON_FACTS.union(entry.extent_names)
     for name in CONDITIONAL:
         for number, rule in enumerate(getattr(entry, name)):
             for condition in rule.when:

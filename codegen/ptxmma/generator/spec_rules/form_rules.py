@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ptxmma.catalog.matrix_types import operand_names
 from ptxmma.catalog.variants import each_number, placeholders, sizes_in, spelled
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Form, InstructionSet, formula
+from ptxmma.model import Form, InstructionSet, formula, operand_names
 
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
 _LARGEST_SIZE = 4096

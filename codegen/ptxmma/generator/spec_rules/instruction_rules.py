@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.matrix_types import multiplicands
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules import form_rules, operand_rules
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, extent_names, listed
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import Condition, InstructionSet, Version
 
 
@@ -37,14 +36,14 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
 def _product(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """What multiplies has two multiplicands, an addend and a result, and sizes m, n and k."""
     here = context.at(*place, "operation")
-    matrices = multiplicands(entry)
+    matrices = entry.multiplicands
     if len(matrices) != 2:
         given = f"it has {listed(matrices)}" if matrices else "it has none"
         yield Problem(here, f"an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; {given}")
     access = {operand.access for operand in entry.operand_kinds.values() if operand.kind == "accumulator"}
     if "read-write" not in access and access != {"read", "write"}:
         yield Problem(here, "an instruction that multiplies has an accumulator to read and one to write, or one with access: read-write")
-    if missing := [extent for extent in "mnk" if extent not in extent_names(entry)]:
+    if missing := [extent for extent in "mnk" if extent not in entry.extent_names]:
         yield Problem(here, f"an instruction that multiplies has the sizes m, n and k; extents lacks {listed(missing)}")
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ptxmma.catalog.matrix_types import operand_names
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import InstructionSet, OperandKind, formula
+from ptxmma.model import InstructionSet, OperandKind, formula, operand_names
 
 #: What formulas may read beside the sizes of an instruction.
 _NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
@@ -63,8 +62,7 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
 
 def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
     """A formula for a number of bytes reads the sizes of its instruction, and what formulas of layouts read."""
-    sizes = {name for extents in entry.extents.values() for name in formula.placeholders(extents.pattern)}
-    sizes |= {name for extents in entry.extents.values() for numbers in extents.values.values() for name in numbers}
+    sizes = set(entry.extent_names)
     try:
         unknown = sorted(formula.names(formula.parse(text)).keys() - sizes - _NUMBERS) if text else []
     except formula.FormulaError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import requirements
-from ptxmma.catalog.variants import expand
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.reach_rules import unreached
 from ptxmma.generator.spec_rules.rule_context import RuleContext
@@ -18,12 +17,14 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     """Rates of instructions that a chip lacks, and peaks that are another product."""
     spec = context.spec
     known = requirements.targets_of(spec.targets)
-    variants = [variant for entry in spec.instructions for variant in expand(entry)] if spec.throughput else []
+    accepted = [
+        (variant.facts, {target.number for target in requirements.accepting(spec, variant)})
+        for number, _ in enumerate(spec.instructions if spec.throughput else ())
+        for variant in context.variants(number)
+    ]
     for index, chip in enumerate(spec.throughput):
         architecture = known.by_name[chip.target].number
-        facts = [
-            variant.facts for variant in variants if any(target.number == architecture for target in requirements.accepting(spec, variant))
-        ]
+        facts = [facts for facts, numbers in accepted if architecture in numbers]
         for number, rate in enumerate(chip.rates):
             place = ("throughput", index, "rates", number)
             yield from unreached(context, rate.of, facts, (*place, "of"))

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.matrix_types import matrix_types, operand_names
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
-from ptxmma.model import Condition, Facts, Spec, matches
+from ptxmma.model import Condition, Facts, matches, operand_names
 
 
 class _OperandUse(NamedTuple):
@@ -22,7 +20,6 @@ class _OperandUse(NamedTuple):
     kind: str
     element: str
     facts: Facts
-    sparse: bool
     shape: str
     place: Position  # of the instruction
 
@@ -32,9 +29,12 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     spec = context.spec
     uses: list[_OperandUse] = []
     described: set[str] = set()  # types of matrices in shared memory
+    everything: list[Facts] = []
+    sparse: list[Facts] = []
     for index, entry in enumerate(spec.instructions):
-        variants = list(expand(entry))
-        facts = [variant.facts for variant in variants]
+        facts = [variant.facts for variant in context.variants(index)]
+        everything += facts
+        sparse += facts if any(operand.kind == "metadata" for operand in entry.operand_kinds.values()) else ()
         for name in CONDITIONAL:
             for number, rule in enumerate(getattr(entry, name)):
                 yield from unreached(context, rule.when, facts, ("instructions", index, name, number, "when"))
@@ -42,19 +42,15 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             for number, default in enumerate(qualifier.default):
                 place = ("instructions", index, "qualifiers", name, "default", number, "when")
                 yield from unreached(context, default.when, facts, place)
-        distinct = {layouts.key(variant): variant for variant in variants}
-        here = context.at("instructions", index)
         matrices = {operand.of for operand in entry.operand_kinds.values() if operand.kind == "descriptor"}
-        described.update(matrix_types(variant)[name] for variant in distinct.values() for name in matrices)
-        uses += (use for variant in distinct.values() for use in _uses(spec, variant, here))
+        described.update(variant.matrix_types[name] for variant in context.variants(index) if matrices for name in matrices)
+        uses += _uses(context, index)
     yield from _carriers(context, uses)
     yield from _containers(context, uses)
     yield from _register_layouts(context, uses)
-    sparse = [use.facts for use in uses if use.sparse]
     for index, pattern in enumerate(spec.granularities):
         yield from unreached(context, pattern.of, sparse, ("granularities", index, "of"))
         yield from unreached(context, pattern.ordered_when, sparse, ("granularities", index, "ordered_when"))
-    everything = [use.facts for use in uses]
     for index, part in enumerate(spec.block_formats):
         yield from unreached(context, part.of, everything, ("block_formats", index, "of"))
     for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory and described else ()):
@@ -87,18 +83,24 @@ def _superfluous(context: RuleContext, message: str, place: Place) -> Iterator[P
         yield Problem(position, message)
 
 
-def _uses(spec: Spec, variant: Variant, place: Position) -> Iterator[_OperandUse]:
-    """The operands of a variant with the facts that conditions test of them."""
-    for text in variant.instruction.operands.get(variant.form.operands, ()):
-        for name in operand_names(text):
-            entry = variant.instruction.operand_kinds[name]
-            facts = layouts.operand_facts(spec, variant, name)
-            if layouts.entry_index(spec, facts) is not None:
-                facts = {**facts, **variant.largest}
-            element = str(variant.facts.get(entry.type, "")) if ROLES[entry.kind].typed else ""
-            # The metadata stands for its variant: it has the facts of the sparse matrix.
-            sparse = variant.instruction.sparse and entry.kind in ("metadata", "selector")
-            yield _OperandUse(name, entry.kind, element, facts, sparse, variant.shape, place)
+def _uses(context: RuleContext, index: int) -> Iterator[_OperandUse]:
+    """The operands of an instruction, those that differ, with the facts that conditions test of them."""
+    spec, entry = context.spec, context.spec.instructions[index]
+    here = context.at("instructions", index)
+    seen: set[object] = set()
+    for number, form in enumerate(entry.forms):
+        names = dict.fromkeys(name for text in entry.operands.get(form.operands, ()) for name in operand_names(text))
+        for variant in context.of_form(index, number):
+            for name in names:
+                if (key := context.keys.shared(variant, name)) in seen:
+                    continue
+                seen.add(key)
+                operand = entry.operand_kinds[name]
+                facts = layouts.operand_facts(spec, variant, name)
+                if layouts.entry_index(spec, facts) is not None:
+                    facts = {**facts, **variant.largest}
+                element = str(variant.facts.get(operand.type, "")) if ROLES[operand.kind].typed else ""
+                yield _OperandUse(name, operand.kind, element, facts, variant.shape, here)
 
 
 def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ptxmma.catalog.operand_keys import OperandKeys
+from ptxmma.catalog.variants import Variant, expand_form
 from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash
-from ptxmma.model import Condition, InstructionSet, Spec, formula
+from ptxmma.model import Condition, Spec
 
 #: Keys and indices that lead to a part of the model.
 Place = tuple[str | int, ...]
@@ -23,6 +25,7 @@ class RuleContext:
         targets, versions, elements, registers: the names that references may use.
         extents: the names of the sizes that the values of each family give.
         broken: the indices of the instructions that contradict themselves; their variants are not judged.
+        keys: which variants have the same operand.
         absent: the problem for each kind of document that is missing.
     """
 
@@ -37,12 +40,26 @@ class RuleContext:
         self.extents: dict[str, dict[str, int]] = {}
         for index, entry in enumerate(spec.instructions):
             sizes = self.extents.setdefault(entry.family, {})
-            for name in extent_names(entry):
+            for name in entry.extent_names:
                 sizes.setdefault(name, index)
         self.broken: set[int] = set()
+        self.keys = OperandKeys(spec)
         self.absent: dict[str, Problem] = {}
+        self._variants: dict[tuple[int, int], list[Variant]] = {}
         self._reported: set[Position] = set()
         self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
+
+    def variants(self, instruction: int) -> list[Variant]:
+        """Every variant of the instruction with that index, in the order of its forms."""
+        return [variant for form, _ in enumerate(self.spec.instructions[instruction].forms) for variant in self.of_form(instruction, form)]
+
+    def of_form(self, instruction: int, form: int) -> list[Variant]:
+        """Every variant of a form of an instruction, both by their indices; expanded once."""
+        place = (instruction, form)
+        if place not in self._variants:
+            entry = self.spec.instructions[instruction]
+            self._variants[place] = list(expand_form(entry, entry.forms[form]))
+        return self._variants[place]
 
     def known(self, what: str, names: Iterable[str], known: Iterable[str], *place: str | int) -> Iterator[Problem]:
         """Every name is among the known ones."""
@@ -99,12 +116,6 @@ class RuleContext:
                 ancestors.add(parent)
                 left += includes.get(parent, ())
         return ancestors
-
-
-def extent_names(entry: InstructionSet) -> list[str]:
-    """The names of the sizes that the values of an instruction's qualifiers give."""
-    tables = (sizes for extents in entry.extents.values() for sizes in (*extents.values.values(), formula.placeholders(extents.pattern)))
-    return list(dict.fromkeys(size for sizes in tables for size in sizes))
 
 
 def listed(names: Iterable[str]) -> str:

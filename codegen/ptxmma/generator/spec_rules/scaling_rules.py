@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import SUMMED
-from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
-from ptxmma.catalog.variants import Variant, expand_form
+from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import Condition, matches
+from ptxmma.model import Condition, matches, operand_names
 
 
 class _Product(NamedTuple):
@@ -43,10 +42,11 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _products(context: RuleContext) -> Iterator[_Product]:
     for index, entry in enumerate(context.spec.instructions):
         for number, form in enumerate(entry.forms if entry.operation == "multiply" else ()):
+            qualifiers = [entry.matrices[name] for name in entry.multiplicands]
             used = [name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)]
             scales = [name for name in used if entry.operand_kinds[name].kind == "scale-data"]
-            for variant in expand_form(entry, form):
-                elements = tuple(matrix_types(variant)[name] for name in multiplicands(entry))
+            for variant in context.of_form(index, number):
+                elements = tuple(str(variant.facts[qualifier]) for qualifier in qualifiers)
                 scale, blocks = "", 0
                 if scales and (plan := layouts.plan(context.spec, variant, scales[0])) is not None:
                     scale, blocks = str(variant.facts[entry.operand_kinds[scales[0]].type]), plan.axes["block"]

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.matrix_types import matrix_types, multiplicands, operand_names
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant, expand_form
+from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import matches
+from ptxmma.model import matches, operand_names
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Variants that exist twice, that nothing accepts, or about which no entry or two entries speak."""
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
-    seen: set[tuple[object, ...]] = set()
     layout_uses = LayoutUses(context)
     for index, entry in enumerate(context.spec.instructions):
         if index in context.broken:
             continue
         for number, form in enumerate(entry.forms):
             position = context.at("instructions", index, "forms", number)
-            for variant in expand_form(entry, form):
+            names = list(dict.fromkeys(name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)))
+            seen: set[object] = set()
+            for variant in context.of_form(index, number):
                 name, spelling = variant.identifier, variant.canonical
                 if spelling in spellings:
                     yield clash(f"another form has {spelling} too", position, spellings[spelling])
@@ -38,11 +38,13 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 identifiers[name] = spelling
                 yield from _requirements(context, variant, index, position)
                 yield from _semantics(context, variant, index)
-                key = layouts.key(variant)
-                if key not in seen:
+                if entry.operation == "multiply" and (key := layouts.key(variant)) not in seen:
                     seen.add(key)
                     yield from _factors(context, variant, position)
-                    yield from _operands(context, variant, position, layout_uses)
+                for operand in names:
+                    if (key := context.keys.shared(variant, operand)) not in seen:
+                        seen.add(key)
+                        yield from _operand(context, variant, operand, position, layout_uses)
 
 
 def _requirements(context: RuleContext, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
@@ -73,38 +75,33 @@ def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[P
 
 def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
     """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
-    if variant.instruction.operation == "multiply":
-        types = [matrix_types(variant)[name] for name in multiplicands(variant.instruction)]
-        a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
-        if a != b:
-            said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"
-            yield from context.once(position, f"{said}; both must take up the same number")
+    types = [variant.matrix_types[name] for name in variant.instruction.multiplicands]
+    a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
+    if a != b:
+        said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"
+        yield from context.once(position, f"{said}; both must take up the same number")
 
 
-def _operands(context: RuleContext, variant: Variant, position: Position, layout_uses: LayoutUses) -> Iterator[Problem]:
-    """Each operand of a variant has one carrier, one pattern of sparsity and one layout, as far as its role needs them."""
+def _operand(context: RuleContext, variant: Variant, name: str, position: Position, layout_uses: LayoutUses) -> Iterator[Problem]:
+    """An operand of a variant has one carrier, one pattern of sparsity and one layout, as far as its role needs them."""
     spec = context.spec
-    texts = variant.instruction.operands.get(variant.form.operands, ())
-    for name in dict.fromkeys(name for text in texts for name in operand_names(text)):
-        entry = variant.instruction.operand_kinds[name]
-        role = ROLES[entry.kind]
-        what = f"operand {name!r} of {variant.canonical}"
-        facts = layouts.operand_facts(spec, variant, name)
-        element = str(variant.facts.get(entry.type, "")) if role.typed else ""
-        if role.carried:
-            fits = [
-                name in carrier.operands
-                and (element in carrier.elements if element else not carrier.elements)
-                and matches(carrier.when, facts)
-                for carrier in spec.types.carriers
-            ]
-            yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
-        if role.layout_kind == "metadata":
-            fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
-            yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
-        if role.layout_kind:
-            fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
-            if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
-                yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
-            if sum(fits) == 1:
-                yield from layout_uses.problems(fits.index(True), variant, name, facts, position)
+    entry = variant.instruction.operand_kinds[name]
+    role = ROLES[entry.kind]
+    what = f"operand {name!r} of {variant.canonical}"
+    facts = layouts.operand_facts(spec, variant, name)
+    element = str(variant.facts.get(entry.type, "")) if role.typed else ""
+    if role.carried:
+        fits = [
+            name in carrier.operands and (element in carrier.elements if element else not carrier.elements) and matches(carrier.when, facts)
+            for carrier in spec.types.carriers
+        ]
+        yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
+    if role.layout_kind == "metadata":
+        fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
+        yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
+    if role.layout_kind:
+        fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
+        if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
+            yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
+        if sum(fits) == 1:
+            yield from layout_uses.problems(fits.index(True), variant, name, facts, position)
