@@ -712,7 +712,7 @@ def test_an_output_takes_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert "orphaned: generated/csv/old.csv" in stale.output
         assert _run(*arguments, "--only", "layouts_csv").exit_code == 0
         assert [path.name for path in table.parent.iterdir()] == ["layouts.csv"]
-    assert "'layouts_csv' is no output" in _run(*arguments, "--only", "layouts_csv").output
+    assert "'layouts_csv' is not an output" in _run(*arguments, "--only", "layouts_csv").output
     assert "orphaned: generated/csv/layouts.csv" in _run(*arguments, "--check").output
     assert _run(*arguments).exit_code == 0
     assert not table.exists()

@@ -28,6 +28,7 @@ from ptxmma.generator.emit import Output, docs
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.fragment_relations import Relations
+from ptxmma.matrices.operations import operation
 from ptxmma.model import Layout, Version, formula
 from ptxmma.model.bitmap import domain
 
@@ -195,7 +196,7 @@ def test_pictures_show_the_fragments(shown: dict[str, str], outputs: dict[str, s
             else:
                 expected[head, str(row), str(col)] = f"T{lane}", f"{letter}{i}" if each == 1 else f"r{i // each} {letter}{i}"
         assert cells == expected, name
-        copies = re.search(r"held in (\d+) copies", outputs[picture])
+        copies = re.search(r"hold (\d+) copies", outputs[picture])
         assert (int(copies[1]) if copies else 1) == layout.axes.get("copy", 1), name
         if width < layout.cols:
             check_continuation(layout, outputs[picture], width)
@@ -355,6 +356,14 @@ def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str])
             assert f"``{name}``\n     - {rest.text(kind.title)}" in text
     for erratum in catalog.database.spec.errata:
         assert rest.text(erratum.holds) in outputs["errata.rst"]
+
+
+def test_pages_say_what_an_instruction_does(catalog: Catalog, outputs: dict[str, str]) -> None:
+    for instruction in catalog.all():
+        text = outputs[f"instructions/{instruction.family.replace('.', '_')}.rst"]
+        label = rest.label("instruction", instruction.variant.instruction.name)
+        section = text[text.index(f".. _{label}:") :].partition("What it does\n")[2].partition("\nForms\n")[0]
+        assert f"\n   {operation(instruction).statement(instruction)}\n" in section
 
 
 def rows(text: str) -> list[list[str]]:

@@ -15,6 +15,7 @@ from ptxmma.generator.emit.docs.errata_page import errata_table
 from ptxmma.generator.emit.docs.family import DAGGER, Row, form_table, matrix, needs, qualifier_table, syntax, usual
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.matrices.operations import operation
 from ptxmma.model import (
     InstructionSet,
     Spec,
@@ -65,6 +66,7 @@ def _instruction(catalog: Catalog, entry: InstructionSet, forms: Sequence[Row], 
         "label": rest.label("instruction", entry.name),
         "summary": _summary(spec, entry, forms),
         "syntax": syntax(entry),
+        "statements": _statements(representatives),
         "qualifiers": qualifier_table(entry),
         "forms": form_table(spec, entry, [row for row in forms if row.form.documented]),
         "beyond": form_table(spec, entry, [row for row in forms if not row.form.documented]),
@@ -84,6 +86,16 @@ def _instruction(catalog: Catalog, entry: InstructionSet, forms: Sequence[Row], 
         "requirements": struct_tables.table(entry.requires, titles={"when": "When"}),
         "observed": struct_tables.table(entry.observed, titles={"when": "When", "releases": "Releases that differ", "source": "Seen in"}),
     }
+
+
+def _statements(representatives: Iterable[Instruction]) -> list[str]:
+    """What an instruction does with its operands; where variants do different things, each with the first that does it."""
+    statements: dict[str, str] = {}
+    for instruction in representatives:
+        statements.setdefault(operation(instruction).statement(instruction), instruction.canonical)
+    if len(statements) == 1:
+        return list(statements)
+    return [line for statement, spelling in statements.items() for line in (statement, f"    // {spelling}")]
 
 
 def _summary(spec: Spec, entry: InstructionSet, forms: Sequence[Row]) -> str:
