@@ -11,6 +11,9 @@ from ptxmma.catalog.operands import Operand, register_type
 from ptxmma.matrices.emulator import emulate
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 
+#: Bytes of which lines of a matrix start at a multiple: less is enough for the manual, not for a load from shared memory
+#: (erratum wmma-shared-alignment).
+_LINE = 16
 #: What threads hold whose addresses the instruction ignores.
 _ANYTHING = 0xDEADBEE1
 
@@ -72,9 +75,9 @@ def _places(kernel: Kernel, address: Operand, random: np.random.Generator) -> tu
         return places, 2 * count * step, 0
     matrix = next(operand for operand in kernel.form.operands if operand.kind == "fragment")
     lines, length = (matrix.rows, matrix.cols) if kernel.instruction.qualifiers["layout"] == "row" else (matrix.cols, matrix.rows)
-    stride = length
+    alignment, stride = max(address.alignment, _LINE), length
     if any(operand.kind == "stride" for operand in kernel.form.operands):
-        aligned = max(1, address.alignment * 8 // matrix.bits)
+        aligned = alignment * 8 // matrix.bits
         stride = -(-length // aligned) * aligned + aligned * int(random.integers(4))
-    start = address.alignment * int(random.integers(4))
-    return np.full(kernel.threads, start, np.uint32), start + lines * stride * matrix.bits // 8 + address.alignment, stride
+    start = alignment * int(random.integers(4))
+    return np.full(kernel.threads, start, np.uint32), start + lines * stride * matrix.bits // 8 + alignment, stride
