@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit import c_headers, cuda, matrices
+from ptxmma.generator.emit import c_headers, cuda, matrices, shared_layout
 from ptxmma.model import Version
 
 INT_MAX = 2**31 - 1
@@ -18,7 +18,7 @@ INT_MAX = 2**31 - 1
 
 def write_headers(catalog: Catalog, folder: Path) -> Path:
     """The generated C and CUDA headers of a spec; returns the directory to include from."""
-    for output in (*c_headers.emit(catalog), *cuda.emit(catalog), *matrices.emit(catalog)):
+    for output in (*c_headers.emit(catalog), *cuda.emit(catalog), *matrices.emit(catalog), *shared_layout.emit(catalog)):
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(output.text, encoding="utf-8")
@@ -54,6 +54,31 @@ def calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
         ways = [_ways(operand, c_types) for operand in operands]
         for way in range(max(map(len, ways), default=1)):
             parts = [each[min(way, len(each) - 1)] for each in ways]
+            yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
+
+
+def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
+    """A call of the typed front for each operand form, and for each way to pass its addresses.
+
+    Descriptors have a type; the selector and scale ids are numbers at run time; majorness comes with descriptors.
+    """
+    c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
+    for operands in [form.operands for form in instruction.forms]:
+        pointers = any(operand.kind == "address" and operand.constraint != "l" for operand in operands)
+        for way in range(1 + pointers):
+            parts = []
+            for operand in operands:
+                name = "the_" + operand.name.replace("-", "_")
+                if operand.kind == "descriptor":
+                    declared = f"ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K> {name} = {{}};"
+                    parts.append(Call([declared], [], [name]))
+                elif operand.kind == "selector":
+                    assert operand.immediates
+                    parts.append(Call([], [], [f"{operand.immediates[-1]}u"]))
+                elif operand.kind not in ("majorness", "negation"):
+                    ways = _ways(operand, c_types)
+                    ways = [one for one in ways if one.arguments] or ways
+                    parts.append(ways[min(way, len(ways) - 1)])
             yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
 
 

@@ -86,7 +86,8 @@ def test_quantised(library: ctypes.CDLL) -> None:
 @pytest.mark.nvcc
 def test_the_device_examples_compile(nvcc: str, root: Path, tmp_path: Path) -> None:
     blocks = _blocks(root, "cuda")
-    assert len(blocks) == 1
-    (tmp_path / "docs.cu").write_text("\n".join(blocks), encoding="utf-8")
+    assert len(blocks) == 4
     options = ["-std=c++17", "-Werror", "all-warnings", "-arch=sm_90a", "-c", "-I", str(root / "generated/include")]
-    _compiled(nvcc, *options, tmp_path / "docs.cu", "-o", tmp_path / "docs.o")
+    for number, block in enumerate(blocks):
+        (tmp_path / f"{number}.cu").write_text(block, encoding="utf-8")
+        _compiled(nvcc, *options, tmp_path / f"{number}.cu", "-o", tmp_path / "docs.o")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
+from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in, write_headers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit import cuda
+from ptxmma.generator.emit.cuda import fronts
 from ptxmma.model import Version
 
 _DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
@@ -56,7 +56,7 @@ def call(catalog: Catalog, spelling: str) -> str:
 
 def front(instruction: Instruction) -> str:
     """The specialisation of the typed front for an instruction, inside namespace ptxmma."""
-    name, arguments = cuda.front_name(instruction)
+    name, arguments = fronts.front_name(instruction)
     assert instruction.shape is not None
     return f"{name}<shape<{', '.join(map(str, instruction.shape))}>, {', '.join(arguments)}>"
 
@@ -66,7 +66,7 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
     found = {}
     for instruction in instructions:
         if instruction.shape is not None:
-            found[cuda.front_name(instruction), instruction.variant.shape_label] = instruction
+            found[fronts.front_name(instruction), instruction.variant.shape_label] = instruction
     return list(found.values())
 
 
@@ -248,7 +248,7 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
         if instruction.accepted_by()[target] > compiler.ptx:
             continue
         name = front(instruction)
-        for one in calls(catalog, instruction):
+        for one in front_calls(catalog, instruction):
             kernels.add(one.of(f"{name}::call"), instruction.canonical)
         for operand in (operand for form in instruction.forms for operand in form.operands if operand.layout is not None):
             array = f"[{operand.registers}]" if operand.layout and operand.layout.kind == "fragment" else ""
@@ -266,9 +266,9 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
     ("statements", "dialect", "message"),
     [
         ("mma<shape<16, 8, 17>, f32, f16, f16, f32>::d::type d;", "c++17", "ptxmma: no mma has this shape, these types and qualifiers"),
-        ("wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "c++17", "ptxmma: there is no such N"),
+        ("wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "c++17", "ptxmma: N is from 8 to 256 in steps of 8"),
         (
-            "float d[4] = {}; wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, uint64_t(), uint64_t(), true);",
+            "float d[4] = {}; matrix_descriptor<PTXMMA_MAJORNESS_K> a = {}; wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, a, a, true);",
             "c++14",
             "ptxmma: this call needs C++17, or call the function of its N instead",
         ),
@@ -338,6 +338,7 @@ def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path
     for toy in toys.all():
         for one in calls(toys, toy):
             kernels.add(one.of(f"ptxmma::{toy.identifier}"), toy.canonical)
+        for one in front_calls(toys, toy):
             kernels.add(f"using namespace ptxmma; {one.of(f'{front(toy)}::call')}", toy.canonical)
     # No assembler knows a toy, so nvcc fails after it wrote the PTX, and keeps that only if asked to.
     done = Nvcc(nvcc, toys, include).run(kernels.source, "-ptx", "-arch=sm_90", "--keep", folder=tmp_path)

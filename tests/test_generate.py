@@ -66,7 +66,7 @@ def test_sizes_of_a_qualifier_by_another_name(tmp_path: Path) -> None:
     assert _run("generate", "--spec", spec, "--out", tmp_path / "out").exit_code == 0
     texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "out/generated/include/ptxmma").rglob("*.*h")]
     assert any("toy_m16n8k16_f32_f16_f16_f32_happy(float (&d)[4]" in text for text in texts)
-    assert any("PTXMMA_FN uint32_t ptxmma_toy_m16n8k16_a_b16_row(" in text for text in texts)
+    assert any("PTXMMA_CONSTEXPR_FN uint32_t ptxmma_toy_m16n8k16_a_b16_row(" in text for text in texts)
 
 
 def test_the_library_answers_from_a_database_of_ones_own(toy_out: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
-from ptxmma.generator.emit import cuda
+from ptxmma.generator.emit.cuda import fronts
 
 _GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator", "moving")
 
@@ -53,9 +53,9 @@ def test_the_page_about_names_shows_what_happens(root: Path) -> None:
         instruction = ptxmma.instruction(spelling)
         sizes = tuple(int(size) for size in shape.split(", "))
         assert (name, sizes, tuple(arguments.split(", "))) == (
-            cuda.front_name(instruction)[0],
+            fronts.front_name(instruction)[0],
             instruction.shape,
-            cuda.front_name(instruction)[1],
+            fronts.front_name(instruction)[1],
         )
 
 

@@ -64,7 +64,7 @@ __global__ void multiply(Tile* tile) {
   ptxmma_mma_sp_m16n8k32_b_b16_load(tile->b, N, 1, lane, b);
   const Multiply::e::type e = tile->metadata[lane];
 
-  Multiply::call<SELECTOR>(d, a, b, c, e);
+  Multiply::call(d, a, b, c, e, SELECTOR);
 
   ptxmma_mma_sp_m16n8k32_cd_b32_store(tile->d, N, 1, lane, d);
 }

@@ -2,7 +2,7 @@
 //
 //   nvcc -I"$(ptxmma --include-dir)" -gencode arch=compute_90a,code=sm_90a wgmma.cu -o wgmma && ./wgmma
 //
-// A and B lie in shared memory K-major with the 128-byte swizzle: a row of 64 bf16 elements fills one span of 128 bytes.
+// A and B lie in shared memory K-major with the 128-byte swizzle.
 // Small integers make every sum exact, so the result must equal the host's bit for bit.
 #include <cstdint>
 #include <cstdio>
@@ -10,23 +10,19 @@
 
 #include <cuda_bf16.h>
 
-#include <ptxmma/shared_memory.h>
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 
 using ptxmma::bf16;
 using ptxmma::f32;
 constexpr int M = 64, N = 64, K = 64;
-constexpr int STEP = 16;  // K of one instruction
 
 // One name picks the function, the registers of each operand, and their layouts.
-using Multiply = ptxmma::wgmma<ptxmma::shape<M, N, STEP>, f32, bf16, bf16>;
+using Multiply = ptxmma::wgmma<ptxmma::shape<M, N, 16>, f32, bf16, bf16>;
 
-constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
-constexpr uint32_t SPAN = 128;              // bytes of a row of the swizzle's atom
-constexpr uint32_t ATOM = 8 * SPAN;         // bytes from 8 rows to the next 8: the stride dimension byte offset
-constexpr uint32_t BITS = 8 * sizeof(__nv_bfloat16);
+// The matrices as they lie in shared memory: sizes, alignment, swizzle and descriptors.
+using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, M, K>;
+using B = Multiply::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, N, K>;
 constexpr int WARPGROUP = 128;
-static_assert(K * sizeof(__nv_bfloat16) == SPAN, "a row fills a span");
 
 #define CHECK(call)                                                                               \
   do {                                                                                            \
@@ -44,41 +40,30 @@ struct Tile {
 };
 
 // Writes a K-major matrix into shared memory, each element where the instruction will look for it.
-template <int Rows>
-__device__ void store(uint32_t start, const __nv_bfloat16 (&matrix)[Rows][K]) {
-  for (int i = threadIdx.x; i < Rows * K; i += WARPGROUP) {
-    const int row = i / K, k = i % K;
-    const uint32_t offset = ptxmma_offset_k_128b(row, k, BITS, 0, ATOM);
-    const uint32_t address = ptxmma_swizzle_address(SWIZZLE, start + offset, 0);
-    *static_cast<__nv_bfloat16*>(__cvta_shared_to_generic(address)) = matrix[row][k];
+template <class Image>
+__device__ void store(unsigned char* start, const __nv_bfloat16 (&matrix)[Image::x][Image::k]) {
+  for (uint32_t i = threadIdx.x; i < Image::x * Image::k; i += WARPGROUP) {
+    const uint32_t row = i / Image::k, k = i % Image::k;
+    *reinterpret_cast<__nv_bfloat16*>(start + Image::offset(row, k)) = matrix[row][k];
   }
 }
 
-__device__ uint64_t descriptor(uint32_t start) {
-  ptxmma_descriptor fields = {};
-  fields.start_address = start;
-  fields.stride_byte_offset = ATOM;
-  fields.swizzle = SWIZZLE;
-  return ptxmma_descriptor_encode(fields);
-}
-
 __global__ void __launch_bounds__(WARPGROUP) multiply(Tile* tile) {
-  // The pattern of the swizzle repeats every 1024 bytes: a matrix that starts at a multiple has base offset 0.
-  __shared__ alignas(1024) unsigned char a[sizeof tile->a];
-  __shared__ alignas(1024) unsigned char b[sizeof tile->b];
-  const uint32_t a_start = static_cast<uint32_t>(__cvta_generic_to_shared(a));
-  const uint32_t b_start = static_cast<uint32_t>(__cvta_generic_to_shared(b));
-  store(a_start, tile->a);
-  store(b_start, tile->b);
+  __shared__ alignas(A::alignment) unsigned char a[A::bytes];
+  __shared__ alignas(B::alignment) unsigned char b[B::bytes];
+  store<A>(a, tile->a);
+  store<B>(b, tile->b);
   ptxmma::fence_proxy_async_shared_cta();  // wgmma reads through the async proxy: every thread that wrote makes that visible
   __syncthreads();
 
   Multiply::d::type d = {};
   ptxmma::fence_accumulator(d);  // the compiler keeps plain accesses to d before this line
   ptxmma::wgmma_fence();         // and the hardware before this one
-  for (int k = 0; k < K; k += STEP) {
-    const uint32_t column = k * sizeof(__nv_bfloat16);
-    Multiply::call(d, descriptor(a_start + column), descriptor(b_start + column), /* add to d: */ true);
+  const auto first_of_a = A::descriptor(static_cast<uint32_t>(__cvta_generic_to_shared(a)));
+  const auto first_of_b = B::descriptor(static_cast<uint32_t>(__cvta_generic_to_shared(b)));
+#pragma unroll
+  for (uint32_t step = 0; step < A::steps; ++step) {
+    Multiply::call(d, A::advance(first_of_a, step), B::advance(first_of_b, step), /* add to d: */ true);
   }
   ptxmma::wgmma_commit_group();
   ptxmma::wgmma_wait_group<0>();

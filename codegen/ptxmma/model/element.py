@@ -24,6 +24,7 @@ class ElementType(Entry, frozen=True, kw_only=True):
     infinity: bool = False
     nan: bool = False
     numpy: Annotated[str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one")]  # "float8_e4m3fn"
+    tma: Annotated[str, like(r"^(CU_TENSOR_MAP_DATA_TYPE_[A-Z0-9_]+)?$", "the type of tensor maps; of packed elements, their bytes'")] = ""
     source: Source
 
     @property

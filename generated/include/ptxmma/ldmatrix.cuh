@@ -14,123 +14,161 @@ namespace ptxmma {
 namespace layout {
 
 struct ldmatrix_m8n8_x1_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x1_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x1_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n8_x1_p {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n8_x1_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x1_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x1_p_row(lane); }
 };
 
 struct ldmatrix_m8n8_x2_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x2_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x2_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n8_x2_p {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n8_x2_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x2_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x2_p_row(lane); }
 };
 
 struct ldmatrix_m8n8_x4_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x4_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x4_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n8_x4_p {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n8_x4_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x4_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n8_x4_p_row(lane); }
 };
 
 struct ldmatrix_m8n8_x1_trans_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_trans_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_trans_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_trans_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_trans_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x1_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n8_x2_trans_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_trans_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_trans_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_trans_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_trans_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x2_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n8_x4_trans_r_b16 {
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_trans_r_b16, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_trans_r_b16, row)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_trans_r_b16, col)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_trans_r_b16, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n8_x4_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_element(matrix, row, col); }
 };
 
 struct ldmatrix_m16n16_x1_trans_r_b8 {
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_trans_r_b8, matrix)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_trans_r_b8, row)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_trans_r_b8, col)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_trans_r_b8, lane)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_trans_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_element(matrix, row, col); }
 };
 
 struct ldmatrix_m16n16_x1_p {
-  PTXMMA_FORWARD(ldmatrix_m16n16_x1_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m16n16_x1_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m16n16_x1_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m16n16_x1_p_row(lane); }
 };
 
 struct ldmatrix_m16n16_x2_trans_r_b8 {
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_trans_r_b8, matrix)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_trans_r_b8, row)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_trans_r_b8, col)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_trans_r_b8, lane)
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_trans_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_element(matrix, row, col); }
 };
 
 struct ldmatrix_m16n16_x2_p {
-  PTXMMA_FORWARD(ldmatrix_m16n16_x2_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m16n16_x2_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m16n16_x2_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m16n16_x2_p_row(lane); }
 };
 
 struct ldmatrix_m8n16_x1_r_b8 {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_r_b8, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_r_b8, row)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_r_b8, col)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_r_b8, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x1_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x1_r_b8_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n16_x1_p {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x1_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n16_x1_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x1_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x1_p_row(lane); }
 };
 
 struct ldmatrix_m8n16_x2_r_b8 {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_r_b8, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_r_b8, row)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_r_b8, col)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_r_b8, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x2_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x2_r_b8_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n16_x2_p {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x2_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n16_x2_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x2_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x2_p_row(lane); }
 };
 
 struct ldmatrix_m8n16_x4_r_b8 {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_r_b8, matrix)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_r_b8, row)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_r_b8, col)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_r_b8, lane)
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x4_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_ldmatrix_m8n16_x4_r_b8_element(matrix, row, col); }
 };
 
 struct ldmatrix_m8n16_x4_p {
-  PTXMMA_FORWARD(ldmatrix_m8n16_x4_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_ldmatrix_m8n16_x4_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x4_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_ldmatrix_m8n16_x4_p_row(lane); }
 };
 
 }  // namespace layout
@@ -1607,443 +1645,1598 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, shared> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, shared> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, shared> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, trans> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_trans_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_trans_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, trans> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_trans_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_trans_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, trans> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_trans_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_trans_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_trans_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_trans_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_trans_shared_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x1_trans_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x2_trans_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n8_x4_trans_shared_cta_b16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x1, trans> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x2, trans> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_cta_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_cta_b8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x1> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x2> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x4> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x1_shared_cta_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x2_shared_cta_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> {
+  static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-  PTXMMA_CALL(ldmatrix_m8n16_x4_shared_cta_s8_s4)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

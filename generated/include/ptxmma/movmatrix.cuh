@@ -13,10 +13,12 @@ namespace ptxmma {
 namespace layout {
 
 struct movmatrix_m8n8_da_b16 {
-  PTXMMA_FORWARD(movmatrix_m8n8_da_b16, row)
-  PTXMMA_FORWARD(movmatrix_m8n8_da_b16, col)
-  PTXMMA_FORWARD(movmatrix_m8n8_da_b16, lane)
-  PTXMMA_FORWARD(movmatrix_m8n8_da_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_movmatrix_m8n8_da_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_movmatrix_m8n8_da_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_movmatrix_m8n8_da_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_movmatrix_m8n8_da_b16_element(row, col); }
 };
 
 }  // namespace layout
@@ -36,9 +38,20 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 template <>
 struct movmatrix<shape<8, 8>, b16> {
+  static constexpr int rows = 8, cols = 8;
   using d = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
   using a = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
-  PTXMMA_CALL(movmatrix_m8n8_b16)
+
+  // d, a
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t& d, uint32_t a)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::movmatrix_m8n8_b16(d, a);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

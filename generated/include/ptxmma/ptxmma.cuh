@@ -6,7 +6,9 @@
 // cuda/sparse.cuh stands beside it, to be included by itself: it has kernels and host functions, which need <cuda_runtime.h>.
 #pragma once
 
+#include "cuda/fragment_moves.cuh"
 #include "cuda/ordering.cuh"
+#include "cuda/shared_tile.cuh"
 #include "ldmatrix.cuh"
 #include "mma/b1_b1.cuh"
 #include "mma/bf16_bf16.cuh"

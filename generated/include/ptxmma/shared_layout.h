@@ -16,7 +16,8 @@
  * not end below the address 262144, which is as far as a descriptor reaches: take smaller tiles;
  * PTXMMA_ERROR_ALIGNMENT for an address or stride that is not aligned; PTXMMA_ERROR_RANGE for all
  * other numbers that are not allowed, strides with which elements overlap, and sub-tiles that have no
- * descriptor. To pad, copy the matrix to a zeroed one: the contiguous extent is a multiple of the
+ * descriptor. They are for host code and constant expressions: device code takes its descriptors from
+ * the tiles of <ptxmma/cuda/shared_tile.cuh>, which cost no check. To pad, copy the matrix to a zeroed one: the contiguous extent is a multiple of the
  * elements in the swizzle's bytes, the other of the lines of a group.
  * Source: 9.7.15.5.1.2 of PTX ISA 9.1.
  */
@@ -32,12 +33,6 @@
 #include "shared_memory.h"
 #include "status.h"
 #include "types.h"
-
-/** Which dimension is contiguous in shared memory. */
-typedef enum ptxmma_majorness {
-  PTXMMA_MAJORNESS_K,
-  PTXMMA_MAJORNESS_MN
-} ptxmma_majorness;
 
 /** A matrix as one image; ptxmma_shared_layout_dense() fills it, and its strides may then be made larger. */
 typedef struct ptxmma_shared_layout {
@@ -144,7 +139,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_shared_cut ptxmma_shared_no_cut(void) {
   return cut;
 }
 
-/** How the image of a layout is cut, or why there is none; its strides are not looked at. */
+/** How the image of a layout is cut, or why there is none, read by instructions or not; its strides are not looked at. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout, ptxmma_shared_cut *cut) {
   const int along_k = layout->majorness == PTXMMA_MAJORNESS_K;
   const uint32_t inner = along_k ? layout->k : layout->x, outer = along_k ? layout->x : layout->k;
@@ -154,7 +149,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layou
   const uint32_t panel = bits == 0 ? 0 : (uint32_t)mode.bytes * 8 / bits;
   ptxmma_shared_layout probe = *layout;
   if (!ptxmma_shared_canonical(layout->majorness, layout->swizzle)) return PTXMMA_ERROR_RANGE;
-  if (!ptxmma_shared_readable(layout->majorness, layout->type)) return PTXMMA_ERROR_RANGE;
+  if (bits == 0) return PTXMMA_ERROR_RANGE;
   if (inner == 0 || outer == 0 || (uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
   if (inner % panel != 0 || outer % lines != 0) return PTXMMA_ERROR_MULTIPLE;
   if (layout->start % mode.bytes != 0) return PTXMMA_ERROR_ALIGNMENT;
@@ -170,7 +165,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layou
   return PTXMMA_OK;
 }
 
-/** Whether all is in order with a layout, and the bytes of its image. */
+/** Whether an image of any type can lie so, and its bytes. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layout *layout, uint64_t *size) {
   ptxmma_shared_cut cut = ptxmma_shared_no_cut();
   ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
@@ -199,12 +194,30 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layo
   return PTXMMA_OK;
 }
 
+/** Sets the strides of a layout to those of an image without any padding. */
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_close(ptxmma_shared_layout *layout) {
+  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  const ptxmma_status status = ptxmma_shared_cut_of(layout, &cut);
+  if (status != PTXMMA_OK) return status;
+  if ((uint64_t)cut.groups * cut.group > 262144) return PTXMMA_ERROR_SIZE;
+  layout->lbo = cut.lbo_leads ? cut.groups * cut.group : cut.group;
+  layout->sbo = cut.lbo_leads ? cut.group : cut.groups * cut.group;
+  return PTXMMA_OK;
+}
+
 /* ---- layouts -------------------------------------------------------------------------------- */
+
+/** The bytes of the image of a layout with which all is in order. */
+PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_bytes(const ptxmma_shared_layout *layout, uint64_t *bytes) {
+  if (layout == NULL) return PTXMMA_ERROR_NULL;
+  if (!ptxmma_shared_readable(layout->majorness, layout->type)) return PTXMMA_ERROR_RANGE;
+  return ptxmma_shared_measure(layout, bytes);
+}
 
 /** PTXMMA_OK if all is in order with a layout. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
   uint64_t bytes = 0;
-  return layout == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_measure(layout, &bytes);
+  return ptxmma_shared_bytes(layout, &bytes);
 }
 
 /** The layout of a matrix without any padding; its base offset is 0. */
@@ -212,15 +225,9 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
     ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
     uint32_t start, ptxmma_shared_layout *layout) {
   ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0};
-  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
-  ptxmma_status status = ptxmma_shared_cut_of(&dense, &cut);
-  uint64_t bytes = 0;
-  if (layout == NULL) return PTXMMA_ERROR_NULL;
-  if (status != PTXMMA_OK) return status;
-  if ((uint64_t)cut.groups * cut.group > 262144) return PTXMMA_ERROR_SIZE;
-  dense.lbo = cut.lbo_leads ? cut.groups * cut.group : cut.group;
-  dense.sbo = cut.lbo_leads ? cut.group : cut.groups * cut.group;
-  status = ptxmma_shared_measure(&dense, &bytes);
+  ptxmma_status status = layout == NULL ? PTXMMA_ERROR_NULL : PTXMMA_ERROR_RANGE;
+  if (layout != NULL && ptxmma_shared_readable(majorness, type)) status = ptxmma_shared_close(&dense);
+  if (status == PTXMMA_OK) status = ptxmma_shared_layout_check(&dense);
   if (status == PTXMMA_OK) *layout = dense;
   return status;
 }
@@ -228,9 +235,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
 /** The bytes of the image. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
   uint64_t bytes = 0;
-  ptxmma_status status = PTXMMA_ERROR_NULL;
-  if (layout == NULL || size == NULL) return status;
-  status = ptxmma_shared_measure(layout, &bytes);
+  const ptxmma_status status = size == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_bytes(layout, &bytes);
   if (status == PTXMMA_OK) *size = (uint32_t)bytes;
   return status;
 }
@@ -252,6 +257,10 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_address(
 #define PTXMMA_TENSOR_MAP_SWIZZLE(mode) \
   ((mode) == PTXMMA_SWIZZLE_NONE ? CU_TENSOR_MAP_SWIZZLE_NONE : (mode) == PTXMMA_SWIZZLE_32B ? CU_TENSOR_MAP_SWIZZLE_32B : (mode) == PTXMMA_SWIZZLE_64B ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B)
 
+/** The CUtensorMapDataType of an element type; packed elements count as bytes. */
+#define PTXMMA_TENSOR_MAP_DATA_TYPE(type) \
+  ((type) == PTXMMA_TYPE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : (type) == PTXMMA_TYPE_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : (type) == PTXMMA_TYPE_TF32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : (type) == PTXMMA_TYPE_F32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : (type) == PTXMMA_TYPE_F64 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : (type) == PTXMMA_TYPE_B16 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 : (type) == PTXMMA_TYPE_S32 ? CU_TENSOR_MAP_DATA_TYPE_INT32 : CU_TENSOR_MAP_DATA_TYPE_UINT8)
+
 /** The boxes with which TMA writes an image, one after the other: groups first, then panels. */
 typedef struct ptxmma_tensor_map_box {
   uint32_t inner; /**< extent of the contiguous dimension; packed elements count as bytes */
@@ -260,7 +269,7 @@ typedef struct ptxmma_tensor_map_box {
 } ptxmma_tensor_map_box;
 
 /**
- * The largest box with which TMA writes an image.
+ * The largest box with which TMA writes an image, which instructions may read or not.
  *
  * PTXMMA_ERROR_RANGE for a base offset: TMA swizzles by absolute addresses. PTXMMA_ERROR_ALIGNMENT if
  * a box would not start at a multiple of 128 bytes.
@@ -268,10 +277,10 @@ typedef struct ptxmma_tensor_map_box {
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
     const ptxmma_shared_layout *layout, ptxmma_tensor_map_box *box) {
   ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  uint64_t bytes = 0;
   uint32_t panel = 0, group = 0, together = 0, count = 0, bits = 0;
-  ptxmma_status status = ptxmma_shared_layout_check(layout);
+  ptxmma_status status = layout == NULL || box == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_measure(layout, &bytes);
   if (status != PTXMMA_OK) return status;
-  if (box == NULL) return PTXMMA_ERROR_NULL;
   if (ptxmma_swizzle_address(layout->swizzle, 0, layout->base_offset) != 0) return PTXMMA_ERROR_RANGE;
   status = ptxmma_shared_cut_of(layout, &cut);
   if (status != PTXMMA_OK) return status;
@@ -310,7 +319,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_runs_of(
   uint32_t bits;
   ptxmma_status status;
   if (layout == NULL || matrix == NULL || image == NULL) return PTXMMA_ERROR_NULL;
-  status = ptxmma_shared_measure(layout, &bytes);
+  status = ptxmma_shared_bytes(layout, &bytes);
   if (status != PTXMMA_OK) return status;
   if (size < bytes) return PTXMMA_ERROR_SIZE;
   if (first >= step) return PTXMMA_ERROR_RANGE;

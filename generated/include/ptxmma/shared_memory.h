@@ -29,6 +29,12 @@ typedef enum ptxmma_swizzle {
   PTXMMA_SWIZZLE_32B = 3
 } ptxmma_swizzle;
 
+/** Which dimension of a matrix is contiguous in shared memory: k, or that of its rows (A) or columns (B). */
+typedef enum ptxmma_majorness {
+  PTXMMA_MAJORNESS_K,
+  PTXMMA_MAJORNESS_MN
+} ptxmma_majorness;
+
 /** One swizzle mode. */
 typedef struct ptxmma_swizzle_info {
   const char *name;

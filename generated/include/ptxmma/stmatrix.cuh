@@ -14,99 +14,129 @@ namespace ptxmma {
 namespace layout {
 
 struct stmatrix_m8n8_x1_p {
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m8n8_x1_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m8n8_x1_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m8n8_x1_p_row(lane); }
 };
 
 struct stmatrix_m8n8_x1_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x1_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x1_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m8n8_x2_p {
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m8n8_x2_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m8n8_x2_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m8n8_x2_p_row(lane); }
 };
 
 struct stmatrix_m8n8_x2_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x2_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x2_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m8n8_x4_p {
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m8n8_x4_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m8n8_x4_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m8n8_x4_p_row(lane); }
 };
 
 struct stmatrix_m8n8_x4_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x4_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x4_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m8n8_x1_trans_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_trans_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_trans_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_trans_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_trans_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x1_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m8n8_x2_trans_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_trans_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_trans_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_trans_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_trans_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x2_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m8n8_x4_trans_r_b16 {
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_trans_r_b16, matrix)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_trans_r_b16, row)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_trans_r_b16, col)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_trans_r_b16, lane)
-  PTXMMA_FORWARD(stmatrix_m8n8_x4_trans_r_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_element(matrix, row, col); }
 };
 
 struct stmatrix_m16n8_x1_p {
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m16n8_x1_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m16n8_x1_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m16n8_x1_p_row(lane); }
 };
 
 struct stmatrix_m16n8_x1_trans_r_b8 {
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_trans_r_b8, matrix)
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_trans_r_b8, row)
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_trans_r_b8, col)
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_trans_r_b8, lane)
-  PTXMMA_FORWARD(stmatrix_m16n8_x1_trans_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_element(matrix, row, col); }
 };
 
 struct stmatrix_m16n8_x2_p {
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m16n8_x2_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m16n8_x2_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m16n8_x2_p_row(lane); }
 };
 
 struct stmatrix_m16n8_x2_trans_r_b8 {
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_trans_r_b8, matrix)
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_trans_r_b8, row)
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_trans_r_b8, col)
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_trans_r_b8, lane)
-  PTXMMA_FORWARD(stmatrix_m16n8_x2_trans_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_element(matrix, row, col); }
 };
 
 struct stmatrix_m16n8_x4_p {
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_p, lane)
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row) { return ptxmma_stmatrix_m16n8_x4_p_lane(matrix, row); }
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane) { return ptxmma_stmatrix_m16n8_x4_p_matrix(lane); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane) { return ptxmma_stmatrix_m16n8_x4_p_row(lane); }
 };
 
 struct stmatrix_m16n8_x4_trans_r_b8 {
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_trans_r_b8, matrix)
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_trans_r_b8, row)
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_trans_r_b8, col)
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_trans_r_b8, lane)
-  PTXMMA_FORWARD(stmatrix_m16n8_x4_trans_r_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_matrix(lane, i); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_lane(matrix, row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t matrix, uint32_t row, uint32_t col) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_element(matrix, row, col); }
 };
 
 }  // namespace layout
@@ -698,191 +728,686 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, shared> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, shared> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, shared> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, trans> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_trans_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_trans_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, trans> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_trans_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_trans_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, trans> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_trans_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_trans_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_trans_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_trans_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, trans, shared> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_trans_shared_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x1_trans_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x2_trans_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
+  static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
-  PTXMMA_CALL(stmatrix_m8n8_x4_trans_shared_cta_b16)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x1, trans> {
+  static constexpr int rows = 16, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m16n8_x1_p>;
   using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x1_trans_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x1_trans_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x2, trans> {
+  static constexpr int rows = 16, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m16n8_x2_p>;
   using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x2_trans_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x2_trans_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x4, trans> {
+  static constexpr int rows = 16, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m16n8_x4_p>;
   using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x4_trans_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x4_trans_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x1, trans, shared> {
+  static constexpr int rows = 16, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m16n8_x1_p>;
   using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x1_trans_shared_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x2, trans, shared> {
+  static constexpr int rows = 16, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m16n8_x2_p>;
   using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x2_trans_shared_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x4, trans, shared> {
+  static constexpr int rows = 16, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m16n8_x4_p>;
   using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x4_trans_shared_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m16n8_x1_p>;
   using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x1_trans_shared_cta_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m16n8_x2_p>;
   using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x2_trans_shared_cta_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> {
+  static constexpr int rows = 16, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m16n8_x4_p>;
   using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
-  PTXMMA_CALL(stmatrix_m16n8_x4_trans_shared_cta_b8)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

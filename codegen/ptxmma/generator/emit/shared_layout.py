@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import SharedMemory, Spec
+from ptxmma.model import ElementType, SharedMemory, Spec
 
 
 class _Case(NamedTuple):
@@ -40,6 +41,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         cases=cases,
         types=types,
         complete=complete,
+        mapped=_mapped(spec),
         reach=_reach(memory),
         pieces=_pieces(spec, memory, types),
         device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
@@ -47,10 +49,27 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     yield Output("generated/include/ptxmma/shared_layout.h", banner("//", catalog, ["spec/shared_memory.yaml"]) + text)
 
 
+def tiles(spec: Spec) -> dict[str, Any]:
+    """What the template of tiles as C++ types reads, where the spec has matrices in shared memory."""
+    memory = spec.shared_memory
+    assert memory is not None
+    lines = {*(mode.atom_k[0] for mode in memory.swizzles), *(mode.atom_mn[1] for mode in memory.swizzles)}
+    types = {name: _types(spec, memory, name) for name in dict.fromkeys(layout.majorness for layout in memory.layouts)}
+    return {"spec": spec, "memory": memory, "types": types, "lines": " or ".join(map(str, sorted(lines))), "reach": _reach(memory)}
+
+
 def _reach(memory: SharedMemory) -> int:
     """The first address that a descriptor cannot hold."""
     field = next(field for field in memory.descriptor if field.name == "start_address")
     return 1 << field.width + field.shift
+
+
+def _mapped(spec: Spec) -> list[ElementType]:
+    """The element types with a type of tensor maps, those last that the most of them share."""
+    shared = Counter(element.tma for element in spec.types.elements)
+    common, _ = shared.most_common(1)[0]
+    others = [element for element in spec.types.elements if element.tma and element.tma != common]
+    return [*others, next(element for element in spec.types.elements if element.tma == common)]
 
 
 def _pieces(spec: Spec, memory: SharedMemory, types: dict[str, list[str]]) -> list[int]:

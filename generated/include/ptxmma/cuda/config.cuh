@@ -570,6 +570,9 @@
 #define PTXMMA_FROM_TO(name, first, last) \
   static_assert(name >= first && name <= last, "ptxmma: " #name " is from " #first " to " #last)
 
+#define PTXMMA_OPTIONS(...) \
+  static_assert(detail::options<__VA_ARGS__>::template have<Options...>::value, "ptxmma: the options of this call are " #__VA_ARGS__)
+
 // Every asm statement of the wrappers is volatile: it is executed where it stands and as often as it says, because all threads of a
 // warp or warpgroup must execute it together.  Only instructions that order memory clobber it: the others take and give registers, or
 // read memory that the instructions around them order.
@@ -658,8 +661,10 @@ __device__ __forceinline__ void fence_accumulator(Register (&registers)[Count]) 
 #endif
 
 // The typed front: a template for each instruction, specialised for all its shapes, types and qualifiers, e.g.
-// ldmatrix<shape<8, 8>, b16, x1>.  Members of a specialisation:
-//   call<immediates...>(operands...)   calls the function of the variant;
+// ldmatrix<shape<8, 8>, b16, x1>.  Types come in the order of the PTX instruction,
+// other qualifiers after them, where the instruction has a choice.  Members of a specialisation:
+//   call(operands..., options...)   calls the function of the variant; operands in the manual's order;
+//   m, n, k                         the extents by name;
 //   and by the names of its operands, what a thread holds of each (fragment, word) and which elements those are.
 template <int...>  // the sizes in its name: m, n, k
 struct shape;
@@ -714,98 +719,176 @@ struct xor_;
 struct and_;
 struct global;
 
+// Options of calls: tags after the operands.
+struct negate_a {};
+struct negate_b {};
+
+namespace detail {
+
+// Whether a tag is among those given.
+template <class Tag, class... Given>
+struct given {
+  static constexpr bool value = false;
+};
+template <class Tag, class... Others>
+struct given<Tag, Tag, Others...> {
+  static constexpr bool value = true;
+};
+template <class Tag, class First, class... Others>
+struct given<Tag, First, Others...> : given<Tag, Others...> {};
+
+// Whether all tags given are legal.
+template <class... Legal>
+struct options {
+  template <class...>
+  struct have {
+    static constexpr bool value = true;
+  };
+  template <class First, class... Others>
+  struct have<First, Others...> {
+    static constexpr bool value = given<First, Legal...>::value && have<Others...>::value;
+  };
+};
+
+}  // namespace detail
+
 template <class... Parts>
 struct ldmatrix {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no ldmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no ldmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16> shape<8, 16> shape<8, 8>; b16 b8 b8x16 s8; b4x16_p64 b6x16_p32 s4 x1 x2 x4; shared shared_cta trans x1 x2 x4; shared shared_cta trans; shared shared_cta");
 };
 template <class... Parts>
 struct stmatrix {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no stmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no stmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 8> shape<8, 8>; b16 b8; x1 x2 x4; shared shared_cta trans; shared shared_cta");
 };
 template <class... Parts>
 struct movmatrix {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no movmatrix has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no movmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<8, 8>; b16");
 };
 template <class... Parts>
 struct mma {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no mma has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no mma has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 256> shape<16, 8, 32> shape<16, 8, 4> shape<16, 8, 64> shape<16, 8, 8> shape<8, 8, 128> shape<8, 8, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; and_ col kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 rm rn row rp rz satfinite ue4m3 ue8m0 xor_; col kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 row; scale_vec_1x scale_vec_2x scale_vec_4x");
 };
 template <class... Parts>
 struct mma_sp {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no mma_sp has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no mma_sp has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; satfinite");
 };
 template <class... Parts>
 struct mma_sp_ordered_metadata {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 satfinite ue4m3 ue8m0; kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4; scale_vec_1x scale_vec_2x scale_vec_4x");
 };
 template <class... Parts>
 struct wgmma {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wgmma has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wgmma has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<64, columns, 16> shape<64, columns, 256> shape<64, columns, 32> shape<64, columns, 8>; f16 f32 s32; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; and_ satfinite");
 };
 template <class... Parts>
 struct wgmma_sp {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<64, columns, 16> shape<64, columns, 32> shape<64, columns, 64>; f16 f32 s32; bf16 e4m3 e5m2 f16 s8 tf32 u8; bf16 e4m3 e5m2 f16 s8 tf32 u8; satfinite");
 };
 template <class... Parts>
 struct wmma_load_a_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_a_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_a_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_a_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_a_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_a_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_b_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_b_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_b_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_b_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_b_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_b_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_c_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_c_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_c_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_c_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_load_c_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_load_c_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_store_d_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_store_d_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_store_d_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_store_d_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_store_d_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_store_d_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_mma_row_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_row_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_row_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_row_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_row_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s4 s8 tf32 u4 u8; bf16 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_col_row {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_col_row has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_col_row has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_col_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_col_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_col_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_xor_row_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_xor_row_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_xor_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
 };
 template <class... Parts>
 struct wmma_mma_and_row_col {
-  static_assert(detail::never<Parts...>::value, "ptxmma: no wmma_mma_and_row_col has this shape, these types and qualifiers in this order, or its header is not included");
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no wmma_mma_and_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
 };
 
 // A thread's part of a matrix.  `type` is what functions take; row, col ... come from its layout.
 template <class Element, class Register, int Registers, int Elements, class Layout>
 struct fragment : Layout {
+  using layout = Layout;
   using element = Element;
   using register_type = Register;
   using type = Register[Registers];
@@ -816,36 +899,22 @@ struct fragment : Layout {
 // A register whose bits are described by a layout: metadata, scale factors.
 template <class Register, class Layout>
 struct word : Layout {
+  using layout = Layout;
   using type = Register;
 };
 
 }  // namespace ptxmma
 
-// The call of a specialisation: by the function of its variant, or by that of its N.
+// The function for each of many N.
 #if !defined(__CUDA_ARCH__)
-#define PTXMMA_CALL(function) \
-  template <int... Immediates, class Use = void, class... Operands> \
-  static PTXMMA_FUNCTION call(Operands&&...) PTXMMA_NO_DEVICE
-#define PTXMMA_CALL_BY_N(...) PTXMMA_CALL(columns)
-#else
-#define PTXMMA_CALL(function) \
+#define PTXMMA_BY_N(...)
+#elif defined(__cpp_if_constexpr)
+#define PTXMMA_BY_N(...) \
   template <int... Immediates, class... Operands> \
-  static PTXMMA_FUNCTION call(Operands&&... operands) { ::ptxmma::function<Immediates...>(operands...); }
-#if defined(__cpp_if_constexpr)
-#define PTXMMA_CALL_BY_N(...) \
-  template <int... Immediates, class... Operands> \
-  static PTXMMA_FUNCTION call(Operands&&... operands) { __VA_ARGS__ }
-#define PTXMMA_N(n, function) if constexpr (columns == n) ::ptxmma::function<Immediates...>(operands...);
+  static PTXMMA_FUNCTION by_n(Operands&... operands) { __VA_ARGS__ }
+#define PTXMMA_N(number, function) if constexpr (columns == number) ::ptxmma::function<Immediates...>(operands...);
 #else
-#define PTXMMA_CALL_BY_N(...) \
+#define PTXMMA_BY_N(...) \
   template <int... Immediates, class Use = void, class... Operands> \
-  static PTXMMA_FUNCTION call(Operands&&...) PTXMMA_REFUSE("ptxmma: this call needs C++17, or call the function of its N instead")
+  static PTXMMA_FUNCTION by_n(Operands&...) PTXMMA_REFUSE("ptxmma: this call needs C++17, or call the function of its N instead")
 #endif
-#endif
-
-// A function of a layout, from the C header of its family.
-#define PTXMMA_FORWARD(layout, function)                           \
-  template <class... Index>                                        \
-  PTXMMA_MEMBER uint32_t function(Index... index) {                \
-    return ptxmma_##layout##_##function(index...);                 \
-  }

@@ -41,20 +41,42 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 template <>
 struct mma<shape<16, 8, 8>, f32, bf16, bf16, f32> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
   using a = fragment<bf16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<bf16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k8_f32_bf16_bf16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f32_bf16_bf16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f32, bf16, bf16, f32> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
   using a = fragment<bf16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<bf16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k16_f32_bf16_bf16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f32_bf16_bf16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -79,31 +79,64 @@ PTXMMA_SM_120F_PTX_8_7_ABSENT
 
 template <>
 struct mma<shape<16, 8, 32>, f16, e5m2, e2m1, f16, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
   using b = fragment<e2m1, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  PTXMMA_CALL(mma_m16n8k32_kind_f8f6f4_f16_e5m2_e2m1_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e5m2_e2m1_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 32>, f32, e5m2, e2m1, f32, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
   using b = fragment<e2m1, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k32_kind_f8f6f4_f32_e5m2_e2m1_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e5m2_e2m1_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 32>, f32, e5m2, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {
+  static constexpr int m = 16, n = 8, k = 32, blocks = 1;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
   using b = fragment<e2m1, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using scale_a_data = word<uint32_t, layout::mma_m16n8k32_scale_a_scale_vec_1x>;
   using scale_b_data = word<uint32_t, layout::mma_m16n8k32_scale_b_scale_vec_1x>;
-  PTXMMA_CALL(mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e5m2_e2m1_f32_ue8m0)
+
+  // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e5m2_e2m1_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

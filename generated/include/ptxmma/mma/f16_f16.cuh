@@ -227,146 +227,322 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_row_row_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f32, row, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
-  PTXMMA_CALL(mma_m8n8k4_row_row_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f16> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f32> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
-  PTXMMA_CALL(mma_m8n8k4_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_col_row_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
-  PTXMMA_CALL(mma_m8n8k4_col_row_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, col> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_col_col_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, col> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
-  PTXMMA_CALL(mma_m8n8k4_col_col_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f16, f16, f16, f16, row, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_row_row_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_row_row_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f16, f16, f16, f16> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, row> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_col_row_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_row_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, col> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
-  PTXMMA_CALL(mma_m8n8k4_col_col_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_col_col_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<f16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_cd_b16>;
-  PTXMMA_CALL(mma_m16n8k8_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
   using a = fragment<f16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  PTXMMA_CALL(mma_m16n8k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<f16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k8_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
   using a = fragment<f16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -230,146 +230,322 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
   using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
   using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m8n8k4_f64_f64_f64_f64_rn)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rn(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
   using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k4_f64_f64_f64_f64_rn)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rn(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
   using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
   using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k8_f64_f64_f64_f64_rn)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rn(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
   using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
   using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k16_f64_f64_f64_f64_rn)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rn(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
   using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
   using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m8n8k4_f64_f64_f64_f64_rz)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rz(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
   using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k4_f64_f64_f64_f64_rz)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rz(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
   using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
   using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k8_f64_f64_f64_f64_rz)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rz(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
   using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
   using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k16_f64_f64_f64_f64_rz)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rz(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
   using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
   using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m8n8k4_f64_f64_f64_f64_rm)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rm(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
   using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k4_f64_f64_f64_f64_rm)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rm(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
   using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
   using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k8_f64_f64_f64_f64_rm)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rm(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
   using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
   using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k16_f64_f64_f64_f64_rm)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rm(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
   using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
   using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m8n8k4_f64_f64_f64_f64_rp)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rp(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
   using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k4_f64_f64_f64_f64_rp)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rp(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
   using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
   using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k8_f64_f64_f64_f64_rp)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rp(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
   using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
   using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  PTXMMA_CALL(mma_m16n8k16_f64_f64_f64_f64_rp)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rp(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -10,438 +10,576 @@ namespace ptxmma {
 namespace layout {
 
 struct mma_m8n8k4_cd_b32 {
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b32, row)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b32, col)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b32, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_cd_b32_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_cd_b32_element(row, col, computation); }
 };
 
 struct mma_m8n8k4_a_row_b16 {
-  PTXMMA_FORWARD(mma_m8n8k4_a_row_b16, row)
-  PTXMMA_FORWARD(mma_m8n8k4_a_row_b16, col)
-  PTXMMA_FORWARD(mma_m8n8k4_a_row_b16, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_a_row_b16, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_a_row_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_a_row_b16_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_a_row_b16_element(row, col, computation); }
 };
 
 struct mma_m8n8k4_b_row_b16 {
-  PTXMMA_FORWARD(mma_m8n8k4_b_row_b16, row)
-  PTXMMA_FORWARD(mma_m8n8k4_b_row_b16, col)
-  PTXMMA_FORWARD(mma_m8n8k4_b_row_b16, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_b_row_b16, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_b_row_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_b_row_b16_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_b_row_b16_element(row, col, computation); }
 };
 
 struct mma_m8n8k4_cd_b16 {
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b16, row)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b16, col)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b16, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b16, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_cd_b16_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_cd_b16_element(row, col, computation); }
 };
 
 struct mma_m8n8k4_b_col_b16 {
-  PTXMMA_FORWARD(mma_m8n8k4_b_col_b16, row)
-  PTXMMA_FORWARD(mma_m8n8k4_b_col_b16, col)
-  PTXMMA_FORWARD(mma_m8n8k4_b_col_b16, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_b_col_b16, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_b_col_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_b_col_b16_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_b_col_b16_element(row, col, computation); }
 };
 
 struct mma_m8n8k4_a_col_b16 {
-  PTXMMA_FORWARD(mma_m8n8k4_a_col_b16, row)
-  PTXMMA_FORWARD(mma_m8n8k4_a_col_b16, col)
-  PTXMMA_FORWARD(mma_m8n8k4_a_col_b16, computation)
-  PTXMMA_FORWARD(mma_m8n8k4_a_col_b16, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_a_col_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_computation(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_a_col_b16_lane(row, col, computation); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t computation) { return ptxmma_mma_m8n8k4_a_col_b16_element(row, col, computation); }
 };
 
 struct mma_m16n8k8_cd_b16 {
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b16_element(row, col); }
 };
 
 struct mma_m16n8k8_a_b16 {
-  PTXMMA_FORWARD(mma_m16n8k8_a_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b16_element(row, col); }
 };
 
 struct mma_m16n8k8_b_b16 {
-  PTXMMA_FORWARD(mma_m16n8k8_b_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b16_element(row, col); }
 };
 
 struct mma_m16n8k16_cd_b16 {
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b16_element(row, col); }
 };
 
 struct mma_m16n8k16_a_b16 {
-  PTXMMA_FORWARD(mma_m16n8k16_a_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b16_element(row, col); }
 };
 
 struct mma_m16n8k16_b_b16 {
-  PTXMMA_FORWARD(mma_m16n8k16_b_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b16_element(row, col); }
 };
 
 struct mma_m16n8k8_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k16_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k4_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k4_a_b32 {
-  PTXMMA_FORWARD(mma_m16n8k4_a_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b32_element(row, col); }
 };
 
 struct mma_m16n8k4_b_b32 {
-  PTXMMA_FORWARD(mma_m16n8k4_b_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b32_element(row, col); }
 };
 
 struct mma_m16n8k8_a_b32 {
-  PTXMMA_FORWARD(mma_m16n8k8_a_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b32_element(row, col); }
 };
 
 struct mma_m16n8k8_b_b32 {
-  PTXMMA_FORWARD(mma_m16n8k8_b_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b32_element(row, col); }
 };
 
 struct mma_m16n8k16_a_b8 {
-  PTXMMA_FORWARD(mma_m16n8k16_a_b8, row)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b8, col)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b8, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b8_element(row, col); }
 };
 
 struct mma_m16n8k16_b_b8 {
-  PTXMMA_FORWARD(mma_m16n8k16_b_b8, row)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b8, col)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b8, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b8_element(row, col); }
 };
 
 struct mma_m16n8k32_cd_b16 {
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b16, row)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b16, col)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b16, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b16_element(row, col); }
 };
 
 struct mma_m16n8k32_a_b8 {
-  PTXMMA_FORWARD(mma_m16n8k32_a_b8, row)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b8, col)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b8, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b8_element(row, col); }
 };
 
 struct mma_m16n8k32_b_b8 {
-  PTXMMA_FORWARD(mma_m16n8k32_b_b8, row)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b8, col)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b8, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b8_element(row, col); }
 };
 
 struct mma_m16n8k32_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k64_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k64_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k64_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k64_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k64_a_b4 {
-  PTXMMA_FORWARD(mma_m16n8k64_a_b4, row)
-  PTXMMA_FORWARD(mma_m16n8k64_a_b4, col)
-  PTXMMA_FORWARD(mma_m16n8k64_a_b4, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_a_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_a_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_a_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_a_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_a_b4_element(row, col); }
 };
 
 struct mma_m16n8k64_b_b4 {
-  PTXMMA_FORWARD(mma_m16n8k64_b_b4, row)
-  PTXMMA_FORWARD(mma_m16n8k64_b_b4, col)
-  PTXMMA_FORWARD(mma_m16n8k64_b_b4, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_b_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_b_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_b_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_b_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_b_b4_element(row, col); }
 };
 
 struct mma_m16n8k64_scale_a_scale_vec_2x {
-  PTXMMA_FORWARD(mma_m16n8k64_scale_a_scale_vec_2x, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_scale_a_scale_vec_2x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(lane, byte); }
 };
 
 struct mma_m16n8k64_scale_b_scale_vec_2x {
-  PTXMMA_FORWARD(mma_m16n8k64_scale_b_scale_vec_2x, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_scale_b_scale_vec_2x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(lane, byte); }
 };
 
 struct mma_m16n8k64_scale_a_scale_vec_4x {
-  PTXMMA_FORWARD(mma_m16n8k64_scale_a_scale_vec_4x, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_scale_a_scale_vec_4x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(lane, byte); }
 };
 
 struct mma_m16n8k64_scale_b_scale_vec_4x {
-  PTXMMA_FORWARD(mma_m16n8k64_scale_b_scale_vec_4x, lane)
-  PTXMMA_FORWARD(mma_m16n8k64_scale_b_scale_vec_4x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(lane, byte); }
 };
 
 struct mma_m16n8k32_scale_a_scale_vec_1x {
-  PTXMMA_FORWARD(mma_m16n8k32_scale_a_scale_vec_1x, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_scale_a_scale_vec_1x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(lane, byte); }
 };
 
 struct mma_m16n8k32_scale_b_scale_vec_1x {
-  PTXMMA_FORWARD(mma_m16n8k32_scale_b_scale_vec_1x, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_scale_b_scale_vec_1x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(lane, byte); }
 };
 
 struct mma_m8n8k4_cd_b64 {
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b64, row)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b64, col)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b64, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_cd_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_cd_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_cd_b64_element(row, col); }
 };
 
 struct mma_m8n8k4_a_b64 {
-  PTXMMA_FORWARD(mma_m8n8k4_a_b64, row)
-  PTXMMA_FORWARD(mma_m8n8k4_a_b64, col)
-  PTXMMA_FORWARD(mma_m8n8k4_a_b64, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_a_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_a_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_a_b64_element(row, col); }
 };
 
 struct mma_m8n8k4_b_b64 {
-  PTXMMA_FORWARD(mma_m8n8k4_b_b64, row)
-  PTXMMA_FORWARD(mma_m8n8k4_b_b64, col)
-  PTXMMA_FORWARD(mma_m8n8k4_b_b64, lane)
-  PTXMMA_FORWARD(mma_m8n8k4_b_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_b_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_b_b64_element(row, col); }
 };
 
 struct mma_m16n8k4_cd_b64 {
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_cd_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b64_element(row, col); }
 };
 
 struct mma_m16n8k4_a_b64 {
-  PTXMMA_FORWARD(mma_m16n8k4_a_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_a_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b64_element(row, col); }
 };
 
 struct mma_m16n8k4_b_b64 {
-  PTXMMA_FORWARD(mma_m16n8k4_b_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k4_b_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b64_element(row, col); }
 };
 
 struct mma_m16n8k8_cd_b64 {
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_cd_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b64_element(row, col); }
 };
 
 struct mma_m16n8k8_a_b64 {
-  PTXMMA_FORWARD(mma_m16n8k8_a_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_a_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b64_element(row, col); }
 };
 
 struct mma_m16n8k8_b_b64 {
-  PTXMMA_FORWARD(mma_m16n8k8_b_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k8_b_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b64_element(row, col); }
 };
 
 struct mma_m16n8k16_cd_b64 {
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_cd_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b64_element(row, col); }
 };
 
 struct mma_m16n8k16_a_b64 {
-  PTXMMA_FORWARD(mma_m16n8k16_a_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_a_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b64_element(row, col); }
 };
 
 struct mma_m16n8k16_b_b64 {
-  PTXMMA_FORWARD(mma_m16n8k16_b_b64, row)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b64, col)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b64, lane)
-  PTXMMA_FORWARD(mma_m16n8k16_b_b64, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b64_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b64_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b64_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b64_element(row, col); }
 };
 
 struct mma_m8n8k16_cd_b32 {
-  PTXMMA_FORWARD(mma_m8n8k16_cd_b32, row)
-  PTXMMA_FORWARD(mma_m8n8k16_cd_b32, col)
-  PTXMMA_FORWARD(mma_m8n8k16_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m8n8k16_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_cd_b32_element(row, col); }
 };
 
 struct mma_m8n8k16_a_b8 {
-  PTXMMA_FORWARD(mma_m8n8k16_a_b8, row)
-  PTXMMA_FORWARD(mma_m8n8k16_a_b8, col)
-  PTXMMA_FORWARD(mma_m8n8k16_a_b8, lane)
-  PTXMMA_FORWARD(mma_m8n8k16_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_a_b8_element(row, col); }
 };
 
 struct mma_m8n8k16_b_b8 {
-  PTXMMA_FORWARD(mma_m8n8k16_b_b8, row)
-  PTXMMA_FORWARD(mma_m8n8k16_b_b8, col)
-  PTXMMA_FORWARD(mma_m8n8k16_b_b8, lane)
-  PTXMMA_FORWARD(mma_m8n8k16_b_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_b_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_b_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_b_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_b_b8_element(row, col); }
 };
 
 struct mma_m8n8k32_cd_b32 {
-  PTXMMA_FORWARD(mma_m8n8k32_cd_b32, row)
-  PTXMMA_FORWARD(mma_m8n8k32_cd_b32, col)
-  PTXMMA_FORWARD(mma_m8n8k32_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m8n8k32_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_cd_b32_element(row, col); }
 };
 
 struct mma_m8n8k32_a_b4 {
-  PTXMMA_FORWARD(mma_m8n8k32_a_b4, row)
-  PTXMMA_FORWARD(mma_m8n8k32_a_b4, col)
-  PTXMMA_FORWARD(mma_m8n8k32_a_b4, lane)
-  PTXMMA_FORWARD(mma_m8n8k32_a_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_a_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_a_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_a_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_a_b4_element(row, col); }
 };
 
 struct mma_m8n8k32_b_b4 {
-  PTXMMA_FORWARD(mma_m8n8k32_b_b4, row)
-  PTXMMA_FORWARD(mma_m8n8k32_b_b4, col)
-  PTXMMA_FORWARD(mma_m8n8k32_b_b4, lane)
-  PTXMMA_FORWARD(mma_m8n8k32_b_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_b_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_b_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_b_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_b_b4_element(row, col); }
 };
 
 struct mma_m16n8k32_a_b4 {
-  PTXMMA_FORWARD(mma_m16n8k32_a_b4, row)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b4, col)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b4, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_a_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b4_element(row, col); }
 };
 
 struct mma_m16n8k32_b_b4 {
-  PTXMMA_FORWARD(mma_m16n8k32_b_b4, row)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b4, col)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b4, lane)
-  PTXMMA_FORWARD(mma_m16n8k32_b_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b4_element(row, col); }
 };
 
 struct mma_m8n8k128_cd_b32 {
-  PTXMMA_FORWARD(mma_m8n8k128_cd_b32, row)
-  PTXMMA_FORWARD(mma_m8n8k128_cd_b32, col)
-  PTXMMA_FORWARD(mma_m8n8k128_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m8n8k128_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_cd_b32_element(row, col); }
 };
 
 struct mma_m8n8k128_a_b1 {
-  PTXMMA_FORWARD(mma_m8n8k128_a_b1, row)
-  PTXMMA_FORWARD(mma_m8n8k128_a_b1, col)
-  PTXMMA_FORWARD(mma_m8n8k128_a_b1, lane)
-  PTXMMA_FORWARD(mma_m8n8k128_a_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_a_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_a_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_a_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_a_b1_element(row, col); }
 };
 
 struct mma_m8n8k128_b_b1 {
-  PTXMMA_FORWARD(mma_m8n8k128_b_b1, row)
-  PTXMMA_FORWARD(mma_m8n8k128_b_b1, col)
-  PTXMMA_FORWARD(mma_m8n8k128_b_b1, lane)
-  PTXMMA_FORWARD(mma_m8n8k128_b_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_b_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_b_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_b_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_b_b1_element(row, col); }
 };
 
 struct mma_m16n8k128_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k128_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k128_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k128_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k128_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k128_a_b1 {
-  PTXMMA_FORWARD(mma_m16n8k128_a_b1, row)
-  PTXMMA_FORWARD(mma_m16n8k128_a_b1, col)
-  PTXMMA_FORWARD(mma_m16n8k128_a_b1, lane)
-  PTXMMA_FORWARD(mma_m16n8k128_a_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_a_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_a_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_a_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_a_b1_element(row, col); }
 };
 
 struct mma_m16n8k128_b_b1 {
-  PTXMMA_FORWARD(mma_m16n8k128_b_b1, row)
-  PTXMMA_FORWARD(mma_m16n8k128_b_b1, col)
-  PTXMMA_FORWARD(mma_m16n8k128_b_b1, lane)
-  PTXMMA_FORWARD(mma_m16n8k128_b_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_b_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_b_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_b_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_b_b1_element(row, col); }
 };
 
 struct mma_m16n8k256_cd_b32 {
-  PTXMMA_FORWARD(mma_m16n8k256_cd_b32, row)
-  PTXMMA_FORWARD(mma_m16n8k256_cd_b32, col)
-  PTXMMA_FORWARD(mma_m16n8k256_cd_b32, lane)
-  PTXMMA_FORWARD(mma_m16n8k256_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_cd_b32_element(row, col); }
 };
 
 struct mma_m16n8k256_a_b1 {
-  PTXMMA_FORWARD(mma_m16n8k256_a_b1, row)
-  PTXMMA_FORWARD(mma_m16n8k256_a_b1, col)
-  PTXMMA_FORWARD(mma_m16n8k256_a_b1, lane)
-  PTXMMA_FORWARD(mma_m16n8k256_a_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_a_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_a_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_a_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_a_b1_element(row, col); }
 };
 
 struct mma_m16n8k256_b_b1 {
-  PTXMMA_FORWARD(mma_m16n8k256_b_b1, row)
-  PTXMMA_FORWARD(mma_m16n8k256_b_b1, col)
-  PTXMMA_FORWARD(mma_m16n8k256_b_b1, lane)
-  PTXMMA_FORWARD(mma_m16n8k256_b_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_b_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_b_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_b_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_b_b1_element(row, col); }
 };
 
 }  // namespace layout

@@ -41,20 +41,42 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 template <>
 struct mma<shape<16, 8, 4>, f32, tf32, tf32, f32> {
+  static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k4_cd_b32>;
   using a = fragment<tf32, uint32_t, 2, 2, layout::mma_m16n8k4_a_b32>;
   using b = fragment<tf32, uint32_t, 1, 1, layout::mma_m16n8k4_b_b32>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k4_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k4_f32_tf32_tf32_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k4_f32_tf32_tf32_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f32, tf32, tf32, f32> {
+  static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
   using a = fragment<tf32, uint32_t, 4, 4, layout::mma_m16n8k8_a_b32>;
   using b = fragment<tf32, uint32_t, 2, 2, layout::mma_m16n8k8_b_b32>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
-  PTXMMA_CALL(mma_m16n8k8_f32_tf32_tf32_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::mma_m16n8k8_f32_tf32_tf32_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

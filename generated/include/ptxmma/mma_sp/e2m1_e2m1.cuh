@@ -233,26 +233,55 @@ PTXMMA_SM_120F_PTX_8_7_ABSENT
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e2m1, e2m1, f16, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m1_e2m1_f16)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m1_e2m1_f16<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e2m1, f32, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m1_e2m1_f32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m1_e2m1_f32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4, scale_vec_2x> {
+  static constexpr int m = 16, n = 8, k = 128, blocks = 2;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
@@ -260,11 +289,25 @@ struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, k
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_a_scale_vec_2x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_b_scale_vec_2x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_kind_mxf4_scale_vec_2x_f32_e2m1_e2m1_f32_ue8m0)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_kind_mxf4_scale_vec_2x_f32_e2m1_e2m1_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_vec_2x> {
+  static constexpr int m = 16, n = 8, k = 128, blocks = 2;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
@@ -272,11 +315,25 @@ struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, k
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_a_scale_vec_2x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_b_scale_vec_2x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_2x_f32_e2m1_e2m1_f32_ue8m0)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_2x_f32_e2m1_e2m1_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_vec_4x> {
+  static constexpr int m = 16, n = 8, k = 128, blocks = 4;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
@@ -284,11 +341,25 @@ struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue8m0, k
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_a_scale_vec_4x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_b_scale_vec_4x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_4x_f32_e2m1_e2m1_f32_ue8m0)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_4x_f32_e2m1_e2m1_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue4m3, kind_mxf4nvf4, scale_vec_4x> {
+  static constexpr int m = 16, n = 8, k = 128, blocks = 4;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<e2m1, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
@@ -296,11 +367,25 @@ struct mma_sp_ordered_metadata<shape<16, 8, 128>, f32, e2m1, e2m1, f32, ue4m3, k
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_a_scale_vec_4x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k128_scale_b_scale_vec_4x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_4x_f32_e2m1_e2m1_f32_ue4m3)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_kind_mxf4nvf4_scale_vec_4x_f32_e2m1_e2m1_f32_ue4m3<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {
+  static constexpr int m = 16, n = 8, k = 64, blocks = 1;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
@@ -308,7 +393,20 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, ki
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_a_scale_vec_1x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_b_scale_vec_1x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m1_f32_ue8m0)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m1_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -89,26 +89,55 @@ PTXMMA_SM_120F_PTX_8_7_ABSENT
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e2m1, e3m2, f16, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e3m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m1_e3m2_f16)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m1_e3m2_f16<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e3m2, f32, kind_f8f6f4> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e3m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m1_e3m2_f32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m1_e3m2_f32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e3m2, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {
+  static constexpr int m = 16, n = 8, k = 64, blocks = 1;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m1, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<e3m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
@@ -116,7 +145,20 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m1, e3m2, f32, ue8m0, ki
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_a_scale_vec_1x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_b_scale_vec_1x>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e3m2_f32_ue8m0)
+
+  // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e3m2_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -10,249 +10,377 @@ namespace ptxmma {
 namespace layout {
 
 struct mma_sp_m16n8k16_cd_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b16_element(row, col); }
 };
 
 struct mma_sp_m16n8k16_a_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b16_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k16_b_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b16_element(row, col); }
 };
 
 struct mma_sp_m16n8k16_metadata_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b16, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b16, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k16_metadata_b16_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k16_metadata_b16_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k16_metadata_b16_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b16_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k32_cd_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b16_element(row, col); }
 };
 
 struct mma_sp_m16n8k32_a_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b16_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k32_b_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b16_element(row, col); }
 };
 
 struct mma_sp_m16n8k32_metadata_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b16, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b16, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k32_metadata_b16_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k32_metadata_b16_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k32_metadata_b16_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b16_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k16_cd_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k32_cd_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k8_cd_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k8_cd_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_cd_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_cd_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_cd_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k8_a_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k8_a_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_a_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_a_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_a_b32_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k8_b_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k8_b_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_b_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_b_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_b_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_b_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_b_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_b_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_b_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k8_metadata_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k8_metadata_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_metadata_b32, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k8_metadata_b32, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k8_metadata_b32_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k8_metadata_b32_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k8_metadata_b32_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k8_metadata_b32_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k16_a_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b32_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k16_b_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_b_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k16_metadata_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b32, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k16_metadata_b32, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k16_metadata_b32_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k16_metadata_b32_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k16_metadata_b32_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k16_metadata_b32_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k64_cd_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k64_a_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b8, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b8, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b8_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k64_b_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b8, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b8, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b8_element(row, col); }
 };
 
 struct mma_sp_m16n8k64_metadata_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b8, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b8, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k64_metadata_b8_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k64_metadata_b8_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k64_metadata_b8_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b8_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k64_cd_b16 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b16, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b16, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b16, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_cd_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b16_element(row, col); }
 };
 
 struct mma_sp_m16n8k128_cd_b32 {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_cd_b32, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_cd_b32, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_cd_b32, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_cd_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_cd_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_cd_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_cd_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_cd_b32_element(row, col); }
 };
 
 struct mma_sp_m16n8k128_a_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_a_b4, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_a_b4, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_a_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_a_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_a_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_a_b4_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k128_b_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_b_b4, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_b_b4, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_b_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_b_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_b_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_b_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_b_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_b_b4_element(row, col); }
 };
 
 struct mma_sp_m16n8k128_metadata_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_metadata_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_metadata_b4, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_metadata_b4, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k128_metadata_b4_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k128_metadata_b4_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k128_metadata_b4_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k128_metadata_b4_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k128_scale_a_scale_vec_2x {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_a_scale_vec_2x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_a_scale_vec_2x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k128_scale_b_scale_vec_2x {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_b_scale_vec_2x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_b_scale_vec_2x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k128_scale_a_scale_vec_4x {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_a_scale_vec_4x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_a_scale_vec_4x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k128_scale_b_scale_vec_4x {
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_b_scale_vec_4x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k128_scale_b_scale_vec_4x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k64_scale_a_scale_vec_1x {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_scale_a_scale_vec_1x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_scale_a_scale_vec_1x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_lane(row, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k64_scale_b_scale_vec_1x {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_scale_b_scale_vec_1x, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_scale_b_scale_vec_1x, byte)
+  PTXMMA_MEMBER uint32_t lane(uint32_t col, uint32_t thread_id) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_lane(col, thread_id); }
+  PTXMMA_MEMBER uint32_t byte(uint32_t block, uint32_t byte_id) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte(block, byte_id); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(lane, byte); }
+  PTXMMA_MEMBER uint32_t block(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(lane, byte); }
+  PTXMMA_MEMBER uint32_t byte_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte_id(lane, byte); }
+  PTXMMA_MEMBER uint32_t thread_id(uint32_t lane, uint32_t byte) { return ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(lane, byte); }
 };
 
 struct mma_sp_m16n8k32_a_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b8, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b8, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b8_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k32_b_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b8, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b8, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_b_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b8_element(row, col); }
 };
 
 struct mma_sp_m16n8k32_metadata_b8 {
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b8, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b8, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k32_metadata_b8, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k32_metadata_b8_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k32_metadata_b8_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k32_metadata_b8_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k32_metadata_b8_extract(word, bit); }
 };
 
 struct mma_sp_m16n8k64_a_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b4, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b4, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_a_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b4_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_window_last(lane, i); }
 };
 
 struct mma_sp_m16n8k64_b_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b4, row)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b4, col)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_b_b4, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b4_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b4_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b4_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b4_element(row, col); }
 };
 
 struct mma_sp_m16n8k64_metadata_b4 {
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b4, lane)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b4, bit)
-  PTXMMA_FORWARD(mma_sp_m16n8k64_metadata_b4, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_mma_sp_m16n8k64_metadata_b4_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_mma_sp_m16n8k64_metadata_b4_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_mma_sp_m16n8k64_metadata_b4_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_mma_sp_m16n8k64_metadata_b4_extract(word, bit); }
 };
 
 }  // namespace layout

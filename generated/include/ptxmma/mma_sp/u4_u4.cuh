@@ -137,82 +137,198 @@ PTXMMA_SM_80_PTX_8_5_ABSENT
 
 template <>
 struct mma_sp<shape<16, 8, 64>, s32, u4, u4, s32> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_a_b4>;
   using b = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b4>;
-  PTXMMA_CALL(mma_sp_m16n8k64_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k64_s32_u4_u4_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_m16n8k64_s32_u4_u4_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 128>, s32, u4, u4, s32> {
+  static constexpr int m = 16, n = 8, k = 128;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
-  PTXMMA_CALL(mma_sp_m16n8k128_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k128_s32_u4_u4_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 64>, s32, u4, u4, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_a_b4>;
   using b = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b4>;
-  PTXMMA_CALL(mma_sp_m16n8k64_satfinite_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k64_satfinite_s32_u4_u4_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_m16n8k64_satfinite_s32_u4_u4_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 128>, s32, u4, u4, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 128;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
-  PTXMMA_CALL(mma_sp_m16n8k128_satfinite_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k128_satfinite_s32_u4_u4_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u4, u4, s32> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_a_b4>;
   using b = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b4>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_s32_u4_u4_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_s32_u4_u4_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, s32, u4, u4, s32> {
+  static constexpr int m = 16, n = 8, k = 128;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_s32_u4_u4_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u4, u4, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_a_b4>;
   using b = fragment<u4, uint32_t, 2, 16, layout::mma_sp_m16n8k64_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b4>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u4_u4_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u4_u4_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 128>, s32, u4, u4, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 128;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using a = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_a_b4>;
   using b = fragment<u4, uint32_t, 4, 32, layout::mma_sp_m16n8k128_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k128_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k128_metadata_b4>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k128_satfinite_s32_u4_u4_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k128_satfinite_s32_u4_u4_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -137,82 +137,198 @@ PTXMMA_SM_80_PTX_8_5_ABSENT
 
 template <>
 struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using a = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
   using b = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-  PTXMMA_CALL(mma_sp_m16n8k32_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k32_s32_u8_s8_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_m16n8k32_s32_u8_s8_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_m16n8k64_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k64_s32_u8_s8_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using a = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
   using b = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-  PTXMMA_CALL(mma_sp_m16n8k32_satfinite_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_s8_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_m16n8k64_satfinite_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_m16n8k64_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, s8, s32> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using a = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
   using b = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, s8, s32> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using a = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
   using b = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
+      case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32<1>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
   using b = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-  PTXMMA_CALL(mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32)
+
+  // d, a, b, c, e, f
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
+#ifdef __CUDA_ARCH__
+  {
+    switch (f) {
+      case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -838,10 +838,41 @@ PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 template <int columns>
 struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {
-  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
+  static constexpr int m = 64, n = columns, k = 256;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk256_d_b32>;
   using a = fragment<b1, uint32_t, 4, 128, layout::wgmma_m64nNk256_a_b1>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256>;
+#endif
+
+  // d, a, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k256_s32_b1_b1_and)
     PTXMMA_N(16, wgmma_m64n16k256_s32_b1_b1_and)
     PTXMMA_N(24, wgmma_m64n24k256_s32_b1_b1_and)

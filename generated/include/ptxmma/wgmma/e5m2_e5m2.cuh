@@ -2962,10 +2962,43 @@ PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, f16, e5m2, e5m2> {
-  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_m64nNk32_d_b16>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_f16_e5m2_e5m2)
     PTXMMA_N(16, wgmma_m64n16k32_f16_e5m2_e5m2)
     PTXMMA_N(24, wgmma_m64n24k32_f16_e5m2_e5m2)
@@ -3003,10 +3036,43 @@ struct wgmma<shape<64, columns, 32>, f16, e5m2, e5m2> {
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, f32, e5m2, e5m2> {
-  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_f32_e5m2_e5m2)
     PTXMMA_N(16, wgmma_m64n16k32_f32_e5m2_e5m2)
     PTXMMA_N(24, wgmma_m64n24k32_f32_e5m2_e5m2)

@@ -6,78 +6,99 @@
 #include "../cuda/config.cuh"
 #include "../wgmma.h"
 #include "../cuda/ordering.cuh"
+#include "../cuda/shared_tile.cuh"
 
 namespace ptxmma {
 namespace layout {
 
 struct wgmma_m64nNk16_d_b16 {
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b16, row)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b16, col)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b16, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b16_element(row, col); }
 };
 
 struct wgmma_m64nNk16_a_b16 {
-  PTXMMA_FORWARD(wgmma_m64nNk16_a_b16, row)
-  PTXMMA_FORWARD(wgmma_m64nNk16_a_b16, col)
-  PTXMMA_FORWARD(wgmma_m64nNk16_a_b16, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk16_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_a_b16_element(row, col); }
 };
 
 struct wgmma_m64nNk16_d_b32 {
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b32, row)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b32, col)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk16_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b32_element(row, col); }
 };
 
 struct wgmma_m64nNk8_d_b32 {
-  PTXMMA_FORWARD(wgmma_m64nNk8_d_b32, row)
-  PTXMMA_FORWARD(wgmma_m64nNk8_d_b32, col)
-  PTXMMA_FORWARD(wgmma_m64nNk8_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk8_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_d_b32_element(row, col); }
 };
 
 struct wgmma_m64nNk8_a_b32 {
-  PTXMMA_FORWARD(wgmma_m64nNk8_a_b32, row)
-  PTXMMA_FORWARD(wgmma_m64nNk8_a_b32, col)
-  PTXMMA_FORWARD(wgmma_m64nNk8_a_b32, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk8_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_a_b32_element(row, col); }
 };
 
 struct wgmma_m64nNk32_d_b16 {
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b16, row)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b16, col)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b16, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b16_element(row, col); }
 };
 
 struct wgmma_m64nNk32_a_b8 {
-  PTXMMA_FORWARD(wgmma_m64nNk32_a_b8, row)
-  PTXMMA_FORWARD(wgmma_m64nNk32_a_b8, col)
-  PTXMMA_FORWARD(wgmma_m64nNk32_a_b8, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk32_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_a_b8_element(row, col); }
 };
 
 struct wgmma_m64nNk32_d_b32 {
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b32, row)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b32, col)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk32_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b32_element(row, col); }
 };
 
 struct wgmma_m64nNk256_d_b32 {
-  PTXMMA_FORWARD(wgmma_m64nNk256_d_b32, row)
-  PTXMMA_FORWARD(wgmma_m64nNk256_d_b32, col)
-  PTXMMA_FORWARD(wgmma_m64nNk256_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk256_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_d_b32_element(row, col); }
 };
 
 struct wgmma_m64nNk256_a_b1 {
-  PTXMMA_FORWARD(wgmma_m64nNk256_a_b1, row)
-  PTXMMA_FORWARD(wgmma_m64nNk256_a_b1, col)
-  PTXMMA_FORWARD(wgmma_m64nNk256_a_b1, lane)
-  PTXMMA_FORWARD(wgmma_m64nNk256_a_b1, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_a_b1_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_a_b1_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_a_b1_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_a_b1_element(row, col); }
 };
 
 }  // namespace layout

@@ -1682,10 +1682,43 @@ PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 template <int columns>
 struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> {
-  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
+  static constexpr int m = 64, n = columns, k = 8;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk8_d_b32>;
   using a = fragment<tf32, uint32_t, 4, 4, layout::wgmma_m64nNk8_a_b32>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
+#endif
+
+  // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
+  template <class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k8_f32_tf32_tf32)
     PTXMMA_N(16, wgmma_m64n16k8_f32_tf32_tf32)
     PTXMMA_N(24, wgmma_m64n24k8_f32_tf32_tf32)

@@ -1660,10 +1660,41 @@ PTXMMA_SM_90A_PTX_8_4_ABSENT
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, s32, u8, s8> {
-  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_s32_u8_s8)
     PTXMMA_N(16, wgmma_m64n16k32_s32_u8_s8)
     PTXMMA_N(24, wgmma_m64n24k32_s32_u8_s8)
@@ -1687,10 +1718,41 @@ struct wgmma<shape<64, columns, 32>, s32, u8, s8> {
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, s32, u8, s8, satfinite> {
-  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, scale-d
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
+#ifdef __CUDA_ARCH__
+  {
+    by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_m64n8k32_satfinite_s32_u8_s8)
     PTXMMA_N(16, wgmma_m64n16k32_satfinite_s32_u8_s8)
     PTXMMA_N(24, wgmma_m64n24k32_satfinite_s32_u8_s8)

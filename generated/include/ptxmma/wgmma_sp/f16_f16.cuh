@@ -3414,11 +3414,52 @@ PTXMMA_SM_90A_PTX_8_2_ABSENT
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
-  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_sp_m64nNk32_d_b16>;
   using a = fragment<f16, uint32_t, 4, 8, layout::wgmma_sp_m64nNk32_a_b16>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
+  template <ptxmma_majorness major_b, class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
+      case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
+      case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
+      case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
+      case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_sp_m64n8k32_f16_f16_f16)
     PTXMMA_N(16, wgmma_sp_m64n16k32_f16_f16_f16)
     PTXMMA_N(24, wgmma_sp_m64n24k32_f16_f16_f16)
@@ -3456,11 +3497,52 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
-  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: there is no such N");
+  static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
+  static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk32_d_b32>;
   using a = fragment<f16, uint32_t, 4, 8, layout::wgmma_sp_m64nNk32_a_b16>;
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
-  PTXMMA_CALL_BY_N(
+#if __cplusplus >= 201402L
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
+  template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
+  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
+#endif
+
+  // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
+  template <ptxmma_majorness major_b, class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
+      case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
+      case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
+#ifdef __CUDA_ARCH__
+  {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
+      case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
+      case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
+      default: __trap();
+    }
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+ private:
+  PTXMMA_BY_N(
     PTXMMA_N(8, wgmma_sp_m64n8k32_f32_f16_f16)
     PTXMMA_N(16, wgmma_sp_m64n16k32_f32_f16_f16)
     PTXMMA_N(24, wgmma_sp_m64n24k32_f32_f16_f16)

@@ -6,82 +6,120 @@
 #include "../cuda/config.cuh"
 #include "../wgmma_sp.h"
 #include "../cuda/ordering.cuh"
+#include "../cuda/shared_tile.cuh"
 
 namespace ptxmma {
 namespace layout {
 
 struct wgmma_sp_m64nNk32_d_b16 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b16, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b16, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b16, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b16_element(row, col); }
 };
 
 struct wgmma_sp_m64nNk32_a_b16 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_a_b16, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_a_b16, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_a_b16, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_a_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_a_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_a_b16_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_window_last(lane, i); }
 };
 
 struct wgmma_sp_m64nNk32_metadata_b16 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_metadata_b16, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_metadata_b16, bit)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_metadata_b16, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk32_metadata_b16_extract(word, bit); }
 };
 
 struct wgmma_sp_m64nNk32_d_b32 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b32, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b32, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk32_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b32_element(row, col); }
 };
 
 struct wgmma_sp_m64nNk16_d_b32 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_d_b32, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_d_b32, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_d_b32_element(row, col); }
 };
 
 struct wgmma_sp_m64nNk16_a_b32 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_a_b32, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_a_b32, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_a_b32, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_a_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_a_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_a_b32_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_window_last(lane, i); }
 };
 
 struct wgmma_sp_m64nNk16_metadata_b32 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_metadata_b32, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_metadata_b32, bit)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk16_metadata_b32, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk16_metadata_b32_extract(word, bit); }
 };
 
 struct wgmma_sp_m64nNk64_d_b16 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b16, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b16, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b16, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b16, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b16_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b16_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b16_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b16_element(row, col); }
 };
 
 struct wgmma_sp_m64nNk64_a_b8 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_a_b8, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_a_b8, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_a_b8, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_a_b8, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_a_b8_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_a_b8_element(row, col); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_chunk(lane, i); }
+  PTXMMA_MEMBER uint32_t window_first(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_window_first(lane, i); }
+  PTXMMA_MEMBER uint32_t window_last(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_window_last(lane, i); }
 };
 
 struct wgmma_sp_m64nNk64_metadata_b8 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_metadata_b8, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_metadata_b8, bit)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_metadata_b8, insert)
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t chunk, uint32_t selector) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_lane(row, chunk, selector); }
+  PTXMMA_MEMBER uint32_t bit(uint32_t row, uint32_t chunk) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_bit(row, chunk); }
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_row(lane, bit); }
+  PTXMMA_MEMBER uint32_t chunk(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_chunk(lane, bit); }
+  PTXMMA_MEMBER uint32_t selector(uint32_t lane, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_selector(lane, bit); }
+  PTXMMA_MEMBER uint32_t insert(uint32_t word, uint32_t bit, uint32_t field) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_insert(word, bit, field); }
+  PTXMMA_MEMBER uint32_t extract(uint32_t word, uint32_t bit) { return ptxmma_wgmma_sp_m64nNk64_metadata_b8_extract(word, bit); }
 };
 
 struct wgmma_sp_m64nNk64_d_b32 {
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b32, row)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b32, col)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b32, lane)
-  PTXMMA_FORWARD(wgmma_sp_m64nNk64_d_b32, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b32_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b32_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b32_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b32_element(row, col); }
 };
 
 }  // namespace layout

@@ -353,50 +353,314 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 128>, b1> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k128_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 128>, b1, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k128_global_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_global_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_global_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 128>, b1, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k128_shared_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 128>, b1, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k128_shared_cta_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_cta_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_cta_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_cta_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k128_shared_cta_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 128>, b1> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k128_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 128>, b1, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k128_global_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_global_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_global_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 128>, b1, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k128_shared_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 128>, b1, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k128_shared_cta_b1)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_cta_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_cta_b1(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_cta_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k128_shared_cta_b1(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -2033,290 +2033,1874 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_global_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_shared_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_shared_cta_bf16)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

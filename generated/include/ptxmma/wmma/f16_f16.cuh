@@ -735,434 +735,962 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_f16_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_f16_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f16> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_f32_f16_f16_f16)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
   using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_f32_f16_f16_f32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -4001,578 +4001,3746 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n32k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m32n8k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n32k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m32n8k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n32k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m32n8k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n32k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m32n8k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n32k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m32n8k16_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n32k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m32n8k16_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n32k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m32n8k16_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n32k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m32n8k16_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k8_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k8_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k8_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m16n16k8_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k8_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k8_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k8_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m16n16k8_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k32_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k128_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k32_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k128_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k32_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k128_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k32_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k128_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k32_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k128_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k32_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k128_global_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k32_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k128_shared_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k32_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k128_shared_cta_f32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n32k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m32n8k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n32k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m32n8k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n32k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m32n8k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n32k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m32n8k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n32k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m32n8k16_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n32k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m32n8k16_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n32k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m32n8k16_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n32k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m32n8k16_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k8_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k8_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k8_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m16n16k8_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k8_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k8_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k8_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m16n16k8_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k32_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k128_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k32_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k128_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k32_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k128_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k32_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k128_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k32_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k128_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k32_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, global> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k128_global_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k32_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k128_shared_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k32_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k128_shared_cta_f32)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

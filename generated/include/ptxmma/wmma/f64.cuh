@@ -1345,194 +1345,1250 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_row_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k4_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k4_global_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k4_shared_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_c_col_m8n8k4_shared_cta_f64)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k4_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k4_global_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k4_shared_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_row_m8n8k4_shared_cta_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k4_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, global> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k4_global_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k4_shared_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> {
+  static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_store_d_col_m8n8k4_shared_cta_f64)
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // [p], r, stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -223,146 +223,322 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
+  static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -10,260 +10,332 @@ namespace ptxmma {
 namespace layout {
 
 struct wmma_m16n16k16_a_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_a_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_f16_observed_sm_90, copy)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_copy(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_lane(row, col, copy); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_element(row, col, copy); }
 };
 
 struct wmma_m8n32k16_a_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_a_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_f16_observed_sm_90, copy)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_copy(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_lane(row, col, copy); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_element(row, col, copy); }
 };
 
 struct wmma_m32n8k16_a_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_a_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_f16_observed_sm_90, copy)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_copy(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_lane(row, col, copy); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_element(row, col, copy); }
 };
 
 struct wmma_m16n16k16_a_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_a_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_a_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k16_a_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_a_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_a_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_a_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_a_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_a_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k8_a_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k8_a_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k8_a_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k8_a_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k8_a_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k4_a_b64_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k4_a_b64_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k4_a_b64_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k4_a_b64_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k4_a_b64_observed_sm_90, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k32_a_b4_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k32_a_b4_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k32_a_b4_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k32_a_b4_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k32_a_b4_observed_sm_90, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k128_a_b1_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k128_a_b1_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k128_a_b1_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k128_a_b1_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k128_a_b1_observed_sm_90, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k16_b_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_b_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_f16_observed_sm_90, copy)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_copy(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_lane(row, col, copy); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_element(row, col, copy); }
 };
 
 struct wmma_m8n32k16_b_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_b_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_b_f16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_b_f16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_f16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_f16_observed_sm_90, copy)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_f16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_f16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_copy(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_lane(row, col, copy); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col, uint32_t copy) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_element(row, col, copy); }
 };
 
 struct wmma_m16n16k16_b_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_b_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_b_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k16_b_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_b_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_b_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_b_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_b_b8_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b8_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b8_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b8_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_b_b8_observed_sm_90, element)
+  static constexpr uint32_t bits = 8;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k8_b_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k8_b_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k8_b_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k8_b_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k8_b_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k4_b_b64_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k4_b_b64_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k4_b_b64_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k4_b_b64_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k4_b_b64_observed_sm_90, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k32_b_b4_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k32_b_b4_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k32_b_b4_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k32_b_b4_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k32_b_b4_observed_sm_90, element)
+  static constexpr uint32_t bits = 4;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k128_b_b1_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k128_b_b1_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k128_b_b1_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k128_b_b1_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k128_b_b1_observed_sm_90, element)
+  static constexpr uint32_t bits = 1;
+  static constexpr bool depth_first = true;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k16_cd_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_cd_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_cd_b16_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b16_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b16_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b16_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b16_observed_sm_90, element)
+  static constexpr uint32_t bits = 16;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k16_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k16_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n32k16_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n32k16_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m32n8k16_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m32n8k16_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m16n16k8_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m16n16k8_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m16n16k8_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m16n16k8_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m16n16k8_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k4_cd_b64_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k4_cd_b64_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k4_cd_b64_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k4_cd_b64_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k4_cd_b64_observed_sm_90, element)
+  static constexpr uint32_t bits = 64;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k32_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k32_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k32_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k32_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k32_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_element(row, col); }
 };
 
 struct wmma_m8n8k128_cd_b32_observed_sm_90 {
-  PTXMMA_FORWARD(wmma_m8n8k128_cd_b32_observed_sm_90, row)
-  PTXMMA_FORWARD(wmma_m8n8k128_cd_b32_observed_sm_90, col)
-  PTXMMA_FORWARD(wmma_m8n8k128_cd_b32_observed_sm_90, lane)
-  PTXMMA_FORWARD(wmma_m8n8k128_cd_b32_observed_sm_90, element)
+  static constexpr uint32_t bits = 32;
+  static constexpr bool depth_first = false;
+  PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_row(lane, i); }
+  PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_col(lane, i); }
+  PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_lane(row, col); }
+  PTXMMA_MEMBER uint32_t element(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_element(row, col); }
 };
 
 }  // namespace layout

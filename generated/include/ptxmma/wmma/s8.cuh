@@ -2033,290 +2033,1874 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m8n32k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m32n8k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m8n32k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m32n8k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m8n32k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m32n8k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8, global> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8, global> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8, global> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_global_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_global_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_global_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8, shared> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8, shared> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8, shared> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_shared_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8, shared_cta> {
+  static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m8n32k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8, shared_cta> {
+  static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m32n8k16_shared_cta_s8)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

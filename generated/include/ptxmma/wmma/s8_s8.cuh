@@ -351,218 +351,482 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, s32, s8, s8, s32> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_s32_s8_s8_s32)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_s32_s8_s8_s32(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> {
+  static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite)
+
+  // d, a, b, c
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

@@ -689,98 +689,626 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k8_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k8_global_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k8_shared_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_row_m16n16k8_shared_cta_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k8_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k8_global_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k8_shared_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_a_col_m16n16k8_shared_cta_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k8_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k8_global_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k8_shared_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_row_m16n16k8_shared_cta_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k8_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k8_global_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k8_shared_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> {
+  static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  PTXMMA_CALL(wmma_load_b_col_m16n16k8_shared_cta_tf32)
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p]
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
+
+  // r, [p], stride
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifdef __CUDA_ARCH__
+  {
+    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace ptxmma

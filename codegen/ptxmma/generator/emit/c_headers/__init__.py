@@ -238,6 +238,7 @@ def _shared_memory(memory: SharedMemory) -> dict[str, Any]:
     return {
         "memory": memory,
         "modes": sorted(memory.swizzles, key=lambda mode: mode.encoding),
+        "majornesses": list(dict.fromkeys(layout.majorness for layout in memory.layouts)),
         "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
         "swizzle": formula_text.to_c(memory.swizzle_formula),
         "base_offset": formula_text.to_c(memory.base_offset),

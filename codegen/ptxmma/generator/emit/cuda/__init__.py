@@ -5,138 +5,26 @@ A family is one header, or, where that would be slow to include, a folder with o
 
 from __future__ import annotations
 
-import math
 import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.variants import placeholders, telling_tokens
-from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit import Output, c_text, shared_layout
+from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
+from ptxmma.generator.emit.cuda.fronts import Front, Fronts, type_qualifiers
 from ptxmma.generator.emit.cuda.functions import Function, Functions, identifier
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import InstructionSet, Layout, RegisterType
+from ptxmma.model import InstructionSet, RegisterType
 
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
 _CONFIG = "cuda/config.cuh"
 _ORDERING = "cuda/ordering.cuh"
-#: N as a template parameter; capital letters may be macros of users.
-_N = "columns"
+_TILES = "cuda/shared_tile.cuh"
 #: A family with more variants than this is split: a header stays cheap to include.
 _MOST = 100
-
-
-# --- the typed front --------------------------------------------------------------------------------------------------------
-
-
-class Front(NamedTuple):
-    """One specialisation of the typed front: it names the function of a variant, or of every n, its fragments and layouts.
-
-    Attributes:
-        name: ``"wgmma"``.
-        shape: ``"shape<64, columns, 16>"``.
-        arguments: what stands after the shape: ``("f32", "bf16", "bf16")``.
-        check: condition on N; empty where n is fixed.
-        operands: member types by name.
-        cases: ``(n, function)``.
-    """
-
-    name: str
-    shape: str
-    arguments: tuple[str, ...]
-    check: str
-    operands: dict[str, str]
-    cases: list[tuple[int, str]]
-
-
-def _fronts(functions: Functions, members: Iterable[Instruction]) -> list[Front]:
-    """The specialisations for some instructions: one for all that differ in n alone, where n ranges over many."""
-    groups: dict[tuple[object, ...], list[Instruction]] = {}
-    for instruction in members:
-        variant = instruction.variant
-        others = [variant.facts.get(name) for name in variant.instruction.qualifiers if name != variant.instruction.shape]
-        key = (variant.facts["name"], variant.shape_label, *others)
-        groups.setdefault(key, []).append(instruction)
-    return [_front(functions, variants) for variants in groups.values()]
-
-
-def _front(functions: Functions, variants: Sequence[Instruction]) -> Front:
-    variant = variants[0].variant
-    name, arguments = front_name(variants[0])
-    ranging = next(iter(variant.ranging), "")
-    ns = [instruction.extents.get(ranging, 0) for instruction in variants]
-    check = ""
-    if ranging:
-        spans = dict.fromkeys(span for instruction in variants for span in instruction.variant.form.ranges[ranging])
-        check = " || ".join(f"({_N} >= {span.first} && {_N} <= {span.last} && ({_N} - {span.first}) % {span.step} == 0)" for span in spans)
-    operands = {}
-    for place, form in enumerate(variants[0].forms):
-        for index, operand in enumerate(form.operands):
-            if operand.layout is not None:
-                alike = [instruction.forms[place].operands[index] for instruction in variants]
-                operands[identifier(operand.name)] = _member(functions, operand.layout, ns, alike)
-    return Front(
-        name=name,
-        shape=f"shape<{', '.join(_N if name in variant.ranging else str(size) for name, size in variants[0].shape_sizes.items())}>",
-        arguments=arguments,
-        check=check,
-        operands=operands,
-        cases=[(n, instruction.identifier) for n, instruction in zip(ns, variants, strict=True)],
-    )
-
-
-def _member(functions: Functions, layout: Layout, ns: Sequence[int], operands: Sequence[Operand]) -> str:
-    """The member type of an operand: its registers, and where its elements are."""
-    c_type, where = functions.c_type(operands[0]), f"layout::{c_text.identifier(layout.name)}"
-    if layout.kind != "fragment":
-        return f"word<{c_type}, {where}>"
-    registers = _count(ns, [operand.registers for operand in operands])
-    elements = _count(ns, [operand.elements for operand in operands])
-    return f"fragment<{identifier(str(operands[0].element_type))}, {c_type}, {registers}, {elements}, {where}>"
-
-
-def _count(ns: Sequence[int], counts: Sequence[int]) -> str:
-    """A count as an expression over N."""
-    if len(set(counts)) == 1:
-        return str(counts[0])
-    if any(count * ns[0] != counts[0] * n for n, count in zip(ns, counts, strict=True)):
-        raise ValueError(f"the typed front needs counts proportional to n, not {dict(zip(ns, counts, strict=True))}")
-    common = math.gcd(counts[0], ns[0])
-    up, down = counts[0] // common, ns[0] // common
-    return _N + (f" * {up}" if up > 1 else "") + (f" / {down}" if down > 1 else "")
-
-
-def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
-    """Its template and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
-
-    What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
-    the shape, the stem alone is the name.
-    """
-    entry = instruction.variant.instruction
-    tokens = telling_tokens(entry, instruction.variant.facts)
-    at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
-    types = _types(entry)
-    later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
-    return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
-
-
-def _types(entry: InstructionSet) -> list[str]:
-    """The qualifiers that name types of the matrices, in order: those of operands, and those ordered among them."""
-    typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
-    typed.update(*(group for group in entry.ordered if typed.intersection(group)))
-    return [name for name in placeholders(entry.syntax) if name in typed]
-
-
-def header(instruction: Instruction, family_size: int) -> str:
-    """The header with the functions of an instruction, below ``ptxmma/``; ``family_size`` is the number of variants of its family."""
-    if instruction.operation == "synchronise":
-        return _ORDERING
-    stem = c_text.identifier(instruction.family)
-    return f"{stem}.cuh" if family_size <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
@@ -152,9 +40,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         else:
             families.setdefault(instruction.family, []).append(instruction)
     headers = _Headers(catalog)
-    outputs = list(headers.ordering(ordering))
+    outputs = [*headers.ordering(ordering), *headers.tiles()]
     for family, members in families.items():
         outputs += headers.family(family, members, _ORDERING if ordering else "")
+    outputs += headers.moves()
     yield from outputs
     yield headers.config()
     yield headers.output("ptxmma.cuh", "all.cuh", includes=sorted(output.path.removeprefix(f"{_FOLDER}/") for output in outputs))
@@ -167,6 +56,7 @@ class _Headers:
         self._catalog = catalog
         self._guards = Guards(catalog.database.spec)
         self._functions = Functions(catalog.database.spec)
+        self._makes = Fronts(catalog.database.spec, self._functions)
         self._fronts: list[Front] = []
 
     def ordering(self, members: Sequence[Instruction]) -> Iterator[Output]:
@@ -179,13 +69,27 @@ class _Headers:
         if members:
             yield self._header(_ORDERING, members, [_CONFIG], about=about)
 
+    def tiles(self) -> Iterator[Output]:
+        """Matrices in shared memory."""
+        spec = self._catalog.database.spec
+        if spec.shared_memory is not None:
+            yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(spec), c=c_text, tag=identifier)
+
+    def moves(self) -> Iterator[Output]:
+        """Fragments to and from shared memory, and from one product to the next."""
+        values = fragment_moves.values(self._catalog)
+        if values is not None and self._catalog.database.spec.shared_memory is not None:
+            yield self.output("cuda/fragment_moves.cuh", "fragment_moves.cuh", **values)
+
     def family(self, family: str, members: Sequence[Instruction], ordering: str) -> Iterator[Output]:
         """One header, or one for each pair of types beside one for their layouts."""
         stem = c_text.identifier(family)
-        layouts = [_layout(layout) for layout in self._catalog.database.layouts if layout.family == family]
+        layouts = layout_structs.of(self._catalog, family)
         shared = [_CONFIG, f"{stem}.h"]
         if ordering and any(instruction.variant.instruction.asynchronous for instruction in members):
             shared.append(ordering)
+        if self._catalog.database.spec.shared_memory is not None and any(_reads_shared_memory(instruction) for instruction in members):
+            shared.append(_TILES)
         if len(members) <= _MOST:
             yield self._header(f"{stem}.cuh", members, shared, layouts=layouts)
             return
@@ -203,18 +107,18 @@ class _Headers:
         members: Sequence[Instruction],
         includes: Sequence[str],
         *,
-        layouts: Sequence[tuple[str, list[str]]] = (),
+        layouts: Sequence[layout_structs.LayoutStruct] = (),
         about: Iterable[str] = (),
     ) -> Output:
         """A header with the functions of some instructions and the front over them."""
         functions: list[Function] = []
         for instruction in members:
             functions += self._functions.of(instruction, self._guards.of(instruction))
-        fronts = _fronts(self._functions, (instruction for instruction in members if instruction.shape is not None))
+        fronts = list(self._makes.of(instruction for instruction in members if instruction.shape is not None))
         self._fronts += fronts
         description = [line for text in (*_describe(members), *about) for line in _comment(text)]
         return self.output(
-            path, "family.cuh", includes=includes, description=description, layouts=layouts, functions=functions, fronts=fronts
+            path, "family.cuh", includes=includes, description=description, layouts=layouts, functions=functions, fronts=fronts, zip=zip
         )
 
     def config(self) -> Output:
@@ -233,7 +137,8 @@ class _Headers:
             guards=self._guards.all(),
             fenced=list(fenced.values()),
             tags=list(tags),
-            fronts=list(dict.fromkeys(front.name for front in self._fronts)),
+            options=list(dict.fromkeys(option for front in self._fronts for call in front.calls for option in call.options)),
+            legal=_legal(self._fronts),
             example=next(iter(self._fronts), None),
         )
 
@@ -244,21 +149,36 @@ class _Headers:
         return Output(f"{_FOLDER}/{path}", render(f"cuda/{template}.jinja", banner=head, includes=near, **values))
 
 
-def _layout(layout: Layout) -> tuple[str, list[str]]:
-    """A layout's name and its functions in the C header."""
-    functions = [*layout.map.outputs]
-    if "i" in layout.map.inputs:
-        functions += ["lane", "element"]
-    if layout.kind == "metadata":
-        functions += ["insert"]
-    return c_text.identifier(layout.name), functions
+def _legal(fronts: Iterable[Front]) -> dict[str, str]:
+    """For each template of the typed front, the arguments that some specialisation has at each place."""
+    places: dict[str, list[dict[str, None]]] = {}
+    for front in fronts:
+        known = places.setdefault(front.name, [])
+        for place, argument in enumerate((front.shape, *front.arguments)):
+            if place == len(known):
+                known.append({})
+            known[place][argument] = None
+    return {name: "; ".join(" ".join(sorted(values)) for values in known) for name, known in places.items()}
+
+
+def _reads_shared_memory(instruction: Instruction) -> bool:
+    """Whether it has matrix descriptors."""
+    return any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands)
+
+
+def header(instruction: Instruction, family_size: int) -> str:
+    """The header with the functions of an instruction, below ``ptxmma/``; ``family_size`` is the number of variants of its family."""
+    if instruction.operation == "synchronise":
+        return _ORDERING
+    stem = c_text.identifier(instruction.family)
+    return f"{stem}.cuh" if family_size <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
 
 
 def _pair(instruction: Instruction) -> str:
     """The types by which a large family is split: those of the two multiplicands, ``f16_f16``."""
     entry = instruction.variant.instruction
     accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
-    multiplicands = [name for name in _types(entry) if name not in accumulators][:2]
+    multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
     return "_".join(str(instruction.variant.facts[name]) for name in multiplicands)
 
 

@@ -83,14 +83,17 @@ class Functions:
         requirement = guard.text + ("" if instruction.documented else "; not in the manual")
         memory = instruction.variant.instruction.memory
         for form in instruction.forms or (OperandForm("", "", ()),):
-            ways = [self._ways(operand) for operand in form.operands]
-            for way in range(max(map(len, ways), default=1)):
-                parts = [each[min(way, len(each) - 1)] for each in ways]
+            for parts in self.ways(form):
                 key = (form.syntax, memory, *map(id, parts))
                 body = self._bodies.get(key)
                 if body is None:
                     body = self._bodies[key] = _body(form, parts, memory=memory)
                 yield Function(instruction.identifier, instruction.canonical, requirement, guard.macro, body)
+
+    def ways(self, form: OperandForm) -> list[list[Parameter]]:
+        """The ways to pass the operands of a form: a part of a signature for each operand."""
+        each = [self._ways(operand) for operand in form.operands]
+        return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
 
     def _ways(self, operand: Operand) -> tuple[Parameter, ...]:
         """The ways to pass an operand; the database keeps its operands and gives like variants the same ones."""

@@ -1,0 +1,259 @@
+"""The typed front: a template for each instruction, specialised for shapes, types and qualifiers, over the functions of its variants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Instruction, OperandForm
+from ptxmma.catalog.layouts import granularity
+from ptxmma.catalog.operands import Operand, Parameter
+from ptxmma.catalog.variants import placeholders, telling_tokens
+from ptxmma.generator.emit import c_text
+from ptxmma.generator.emit.cuda.functions import Functions, identifier
+from ptxmma.model import InstructionSet, Layout, Spec
+
+#: The extent that ranges, as a template parameter; capital letters may be macros of users.
+_RANGING = "columns"
+
+
+class Call(NamedTuple):
+    """A member function ``call``.
+
+    Attributes:
+        syntax: the operands in the manual's notation.
+        template: template parameters.
+        parameters: function parameters.
+        options: the tags that may follow them.
+        immediates: template arguments of the function that it calls, one tuple for each value of the selector.
+        arguments: its function arguments.
+        selector: the parameter that chooses among several tuples of immediates; empty where there is one tuple.
+        selectors: its values.
+    """
+
+    syntax: str
+    template: str
+    parameters: str
+    options: tuple[str, ...]
+    immediates: tuple[str, ...]
+    arguments: str
+    selector: str
+    selectors: tuple[int, ...]
+
+
+class Tile(NamedTuple):
+    """A matrix that the multiply reads through a descriptor: its name, element type, and elements along k that an instruction reads."""
+
+    name: str
+    element: str
+    step: int
+
+
+class Front(NamedTuple):
+    """One specialisation: it names the function of a variant, or of every n, its fragments, tiles and layouts.
+
+    Attributes:
+        name: ``"wgmma"``.
+        shape: ``"shape<64, columns, 16>"``.
+        arguments: what follows the shape: ``("f32", "bf16", "bf16")``.
+        extents: sizes by name, as C++.
+        ranges: the legal values of the extent that ranges, in words; empty where none does.
+        check: condition on it.
+        operands: member types by name.
+        tiles: the matrices in shared memory.
+        calls: the member functions.
+        cases: ``(n, function)``.
+    """
+
+    name: str
+    shape: str
+    arguments: tuple[str, ...]
+    extents: dict[str, str]
+    ranges: str
+    check: str
+    operands: dict[str, str]
+    tiles: list[Tile]
+    calls: list[Call]
+    cases: list[tuple[int, str]]
+
+
+def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
+    """Its template and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
+
+    What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
+    the shape, the stem alone is the name.
+    """
+    entry = instruction.variant.instruction
+    tokens = telling_tokens(entry, instruction.variant.facts)
+    at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
+    types = type_qualifiers(entry)
+    later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
+    return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
+
+
+def type_qualifiers(entry: InstructionSet) -> list[str]:
+    """The qualifiers that name types of the matrices, in order: those of operands, and those ordered among them."""
+    typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
+    typed.update(*(group for group in entry.ordered if typed.intersection(group)))
+    return [name for name in placeholders(entry.syntax) if name in typed]
+
+
+class Fronts:
+    """Makes the specialisations of a spec."""
+
+    def __init__(self, spec: Spec, functions: Functions) -> None:
+        self._spec, self._functions = spec, functions
+
+    def of(self, members: Iterable[Instruction]) -> Iterator[Front]:
+        """The specialisations for some instructions: one for all that differ in n alone, where n ranges over many."""
+        groups: dict[tuple[object, ...], list[Instruction]] = {}
+        for instruction in members:
+            variant = instruction.variant
+            others = [variant.facts.get(name) for name in variant.instruction.qualifiers if name != variant.instruction.shape]
+            key = (variant.facts["name"], variant.shape_label, *others)
+            groups.setdefault(key, []).append(instruction)
+        yield from map(self._front, groups.values())
+
+    def _front(self, variants: Sequence[Instruction]) -> Front:
+        first = variants[0]
+        variant = first.variant
+        name, arguments = front_name(first)
+        ranging = next(iter(variant.ranging), "")
+        ns = [instruction.extents.get(ranging, 0) for instruction in variants]
+        spans = dict.fromkeys(span for one in variants if ranging for span in one.variant.form.ranges[ranging])
+        operands: dict[str, str] = {}
+        calls: list[Call] = []
+        for place, form in enumerate(first.forms):
+            counts = {}
+            for index, operand in enumerate(form.operands):
+                alike = [instruction.forms[place].operands[index] for instruction in variants]
+                if operand.layout is not None:
+                    operands[identifier(operand.name)] = self._member(operand.layout, ns, alike)
+                if operand.listed:
+                    counts[operand.name] = _count(ns, [one.registers for one in alike])
+            calls += self._calls(first, form, counts)
+        extents = {one: _RANGING if one in variant.ranging else str(size) for one, size in first.extents.items()}
+        return Front(
+            name=name,
+            shape=f"shape<{', '.join(extents[one] for one in first.shape_sizes)}>",
+            arguments=arguments,
+            extents=extents,
+            ranges=", or ".join(f"from {span.first} to {span.last} in steps of {span.step}" for span in spans),
+            check=" || ".join(
+                f"({_RANGING} >= {span.first} && {_RANGING} <= {span.last} && ({_RANGING} - {span.first}) % {span.step} == 0)"
+                for span in spans
+            ),
+            operands=operands,
+            tiles=sorted(set(self._tiles(first))),
+            calls=list({call.parameters: call for call in calls}.values()),
+            cases=[(n, instruction.identifier) for n, instruction in zip(ns, variants, strict=True)],
+        )
+
+    def _member(self, layout: Layout, ns: Sequence[int], operands: Sequence[Operand]) -> str:
+        """The member type of an operand: its registers, and where its elements are."""
+        c_type, where = self._functions.c_type(operands[0]), f"layout::{c_text.identifier(layout.name)}"
+        if layout.kind != "fragment":
+            return f"word<{c_type}, {where}>"
+        registers = _count(ns, [operand.registers for operand in operands])
+        elements = _count(ns, [operand.elements for operand in operands])
+        return f"fragment<{identifier(str(operands[0].element_type))}, {c_type}, {registers}, {elements}, {where}>"
+
+    def _tiles(self, instruction: Instruction) -> Iterator[Tile]:
+        """The matrices that it reads through descriptors."""
+        kinds = instruction.variant.instruction.operand_kinds
+        pattern = granularity(self._spec, instruction.variant)
+        for form in instruction.forms:
+            for operand in form.operands:
+                if operand.kind == "descriptor" and self._spec.shared_memory is not None:
+                    step = instruction.extents["k"] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
+                    yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step)
+
+    # --- calls --------------------------------------------------------------------------------------------------------------
+
+    def _calls(self, instruction: Instruction, form: OperandForm, counts: dict[str, str]) -> Iterator[Call]:
+        """One for each way to pass the operands that passes at run time what can be passed so."""
+        ways = self._functions.ways(form)
+        for parts in ways:
+            numbers = [operand for operand, part in zip(form.operands, parts, strict=True) if part.template]
+            if len(ways) == 1 or all(operand.kind in ("majorness", "negation", "selector") for operand in numbers):
+                yield self._call(instruction, form, parts, counts)
+
+    def _call(self, instruction: Instruction, form: OperandForm, parts: Sequence[Parameter], counts: dict[str, str]) -> Call:
+        template, parameters, arguments, options, selectors = [], [], [], [], [("", 0)]
+        immediates: list[list[str]] = []
+        majornesses = {operand.of for operand in form.operands if operand.kind == "majorness"}
+        for operand, part in zip(form.operands, parts, strict=True):
+            name = identifier(operand.name)
+            if operand.kind == "descriptor" and self._spec.shared_memory is not None:
+                major = f"major_{identifier(operand.of)}"
+                if operand.of in majornesses:
+                    template.append(f"ptxmma_majorness {major}")
+                else:
+                    major = f"PTXMMA_MAJORNESS_{c_text.macro(self._majorness(instruction, operand))}"
+                parameters.append(f"matrix_descriptor<{major}> {name}")
+                arguments.append(f"{name}.bits")
+            elif operand.kind == "majorness":
+                immediates.append([_chosen(f"major_{identifier(operand.of)}", operand.meanings)])
+            elif operand.kind == "negation":
+                options.append(f"negate_{identifier(operand.of)}")
+                other = next(value for value in operand.immediates or () if value != operand.default)
+                immediates.append([f"detail::given<{options[-1]}, Options...>::value ? {other} : {operand.default}"])
+            elif operand.kind == "selector":
+                parameters.append(f"uint32_t {name}")
+                selectors = [(name, value) for value in operand.immediates or ()]
+                immediates.append([str(value) for _, value in selectors])
+            elif part.template:
+                template.append(part.template)
+                immediates.append([name])
+            else:
+                declared = part.parameter
+                parameters.append(f"{declared.rpartition('[')[0]}[{counts[operand.name]}]" if operand.name in counts else declared)
+                arguments.append(name)
+        template += ["class... Options"] * bool(options)
+        parameters += ["Options..."] * bool(options)
+        chosen = [name for name, _ in selectors]
+        return Call(
+            syntax=form.syntax,
+            template=", ".join([*template, "class Use = void"]),
+            parameters=", ".join(parameters),
+            options=tuple(options),
+            immediates=tuple(", ".join(each) for each in itertools.product(*immediates)),
+            arguments=", ".join(arguments),
+            selector=chosen[0],
+            selectors=tuple(value for _, value in selectors),
+        )
+
+    def _majorness(self, instruction: Instruction, operand: Operand) -> str:
+        """The majorness of a descriptor's matrix where the instruction cannot choose.
+
+        Raises:
+            ValueError: there are several, so that the instruction would have to say which.
+        """
+        memory, element = self._spec.shared_memory, instruction.matrix_types[operand.of]
+        legal = [entry.majorness for entry in memory.majorness if element in entry.elements] if memory else []
+        if len(legal) != 1:
+            raise ValueError(f"{instruction.canonical} reads {' and '.join(legal) or 'no'} majorness without an operand that chooses")
+        return legal[0]
+
+
+def _chosen(name: str, meanings: dict[str, int]) -> str:
+    """The number of a majorness."""
+    *others, (_, last) = meanings.items()
+    return "".join(f"{name} == PTXMMA_MAJORNESS_{c_text.macro(word)} ? {value} : " for word, value in others) + str(last)
+
+
+def _count(ns: Sequence[int], counts: Sequence[int]) -> str:
+    """A count as an expression over the extent that ranges.
+
+    Raises:
+        ValueError: the counts are neither equal nor proportional to it.
+    """
+    if len(set(counts)) == 1:
+        return str(counts[0])
+    if any(count * ns[0] != counts[0] * n for n, count in zip(ns, counts, strict=True)):
+        raise ValueError(f"the typed front needs counts proportional to n, not {dict(zip(ns, counts, strict=True))}")
+    common = math.gcd(counts[0], ns[0])
+    up, down = counts[0] // common, ns[0] // common
+    return _RANGING + (f" * {up}" if up > 1 else "") + (f" / {down}" if down > 1 else "")

@@ -1,0 +1,241 @@
+"""Moves of fragments between registers and shared memory, and from one product to the next, against the emulator and the model of banks."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cuda_calls import Nvcc
+from ptxmma import emulate, instruction, paths
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
+
+Array = npt.NDArray[np.int64]
+_LEAST = 4  # wavefronts of 16 bytes in each of 32 lanes
+
+
+class Move(NamedTuple):
+    """A fragment and a tile."""
+
+    multiply: str  # PTX
+    front: str
+    operand: str
+    element: str  # of the tile
+    majorness: str
+    swizzle: str
+    x: int
+    k: int
+
+    @property
+    def types(self) -> str:
+        """The two types as template arguments."""
+        tile = f"shared_tile<{self.element}, PTXMMA_MAJORNESS_{self.majorness}, PTXMMA_SWIZZLE_{self.swizzle.upper()}, {self.x}, {self.k}>"
+        return f"{self.front}::{self.operand}::layout, {tile}"
+
+
+_F16 = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma<shape<16, 8, 16>, f32, f16, f16, f32>")
+_E4M3 = ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32>")
+_TF32 = ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "mma<shape<16, 8, 8>, f32, tf32, tf32, f32>")
+_WGMMA = ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", "wgmma<shape<64, 128, 16>, f32, bf16, bf16>")
+_NARROW = ("wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16", "wgmma<shape<64, 24, 16>, f32, bf16, bf16>")
+_LOADS = [
+    *(Move(*_F16, operand, "f16", majorness, "128B", 64, 64) for operand in "ab" for majorness in ("K", "MN")),
+    *(Move(*_F16, "a", "f16", majorness, swizzle, 64, 64) for majorness in ("K", "MN") for swizzle in ("64B", "32B", "none")),
+    *(Move(*_E4M3, operand, "e4m3", "K", "128B", 64, 128) for operand in "ab"),
+    *(Move(*_TF32, operand, "tf32", "K", "128B", 64, 32) for operand in "ab"),
+    Move(*_WGMMA, "a", "bf16", "K", "128B", 64, 64),
+    Move(*_WGMMA, "a", "bf16", "MN", "128B", 64, 64),
+]
+_STORES = [
+    Move(*_WGMMA, "d", "bf16", "K", "128B", 64, 128),
+    Move(*_WGMMA, "d", "bf16", "MN", "128B", 64, 128),
+    Move(*_NARROW, "d", "bf16", "K", "none", 64, 24),
+    Move(*_F16, "d", "f16", "K", "32B", 16, 16),
+    Move(*_F16, "d", "f16", "MN", "32B", 16, 16),
+]
+_HEADERS = """#include <cstdio>
+#include <ptxmma/cuda/fragment_moves.cuh>
+#include <ptxmma/mma/e4m3_e4m3.cuh>
+#include <ptxmma/mma/f16_f16.cuh>
+#include <ptxmma/mma/tf32_tf32.cuh>
+#include <ptxmma/wgmma/bf16_bf16.cuh>
+#include <ptxmma/wgmma/e4m3_e4m3.cuh>
+using namespace ptxmma;
+"""
+
+
+def run(source: str, folder: Path) -> list[list[int]]:
+    """The numbers on each line that a program prints."""
+    compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    (folder / "moves.cpp").write_text(source)
+    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "moves.cpp", "-o", "moves"]
+    done = subprocess.run([compiler, *options], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    said = subprocess.run([folder / "moves"], check=True, capture_output=True, text=True).stdout
+    return [list(map(int, line.split())) for line in said.splitlines()]
+
+
+def offsets(moves: list[Move], kind: str, registers: list[int], threads: list[int], folder: Path) -> list[tuple[bool, list[Array]]]:
+    """For each move: whether matrices are transposed, and for each four registers the offsets that the threads give."""
+    parts = [
+        f"""  std::printf("%d\\n", detail::{kind}<{move.types}>::transposed);
+  for (unsigned first = 0; first < {count}; first += 4)
+    for (unsigned lane = 0; lane < {lanes}; lane++)
+      std::printf("%u%s", detail::{kind}<{move.types}>::offset(lane, first, 0, 0), lane == {lanes - 1} ? "\\n" : " ");"""
+        for move, count, lanes in zip(moves, registers, threads, strict=True)
+    ]
+    lines = iter(run(_HEADERS + "int main() {\n" + "\n".join(parts) + "\n}\n", folder))
+    return [(bool(next(lines)[0]), [np.array(next(lines)) for _ in range(0, count, 4)]) for count in registers]
+
+
+def moved(name: str, transposed: bool, count: int) -> str:
+    """PTX that moves so many matrices."""
+    return f"{name}.sync.aligned.m8n8.x{count}{'.trans' if transposed else ''}.shared.b16"
+
+
+def test_loads_fill_the_fragment_from_the_tile(tmp_path: Path) -> None:
+    operands = [instruction(move.multiply).operand(move.operand) for move in _LOADS]
+    threads = [128 if move.multiply.startswith("wgmma") else 32 for move in _LOADS]
+    found = offsets(_LOADS, "matrix_load", [operand.registers for operand in operands], threads, tmp_path)
+    rng = np.random.default_rng(1)
+    for move, operand, (transposed, groups) in zip(_LOADS, operands, found, strict=True):
+        layout = SharedLayout(move.element, move.majorness, move.swizzle, move.x, move.k)
+        matrix = rng.integers(0, 100, (move.x, move.k)).astype(f"u{max(layout.element.bits // 8, 1)}")
+        image = layout.store(matrix)
+        wanted = matrix[: operand.rows, : operand.cols] if move.operand == "a" else matrix[: operand.cols, : operand.rows].T
+        expected = operand.pack(wanted)
+        for first, addresses in zip(range(0, operand.registers, 4), groups, strict=True):
+            count = min(4, operand.registers - first)
+            for warp in range(len(addresses) // 32):
+                given = addresses[32 * warp : 32 * warp + 32]
+                load = emulate(moved("ldmatrix", transposed, count), address=given, memory=image)
+                assert np.array_equal(load.registers.view(np.uint32), expected[32 * warp : 32 * warp + 32, first : first + count]), move
+                if count == 4:
+                    assert bank_conflicts(given, 16).wavefronts == _LEAST, move
+
+
+def test_stores_write_the_fragment_to_the_tile(tmp_path: Path) -> None:
+    operands = [instruction(move.multiply).operand(move.operand) for move in _STORES]
+    threads = [128 if move.multiply.startswith("wgmma") else 32 for move in _STORES]
+    found = offsets(_STORES, "matrix_store", [operand.elements // 2 for operand in operands], threads, tmp_path)
+    for move, operand, lanes, (transposed, groups) in zip(_STORES, operands, threads, found, strict=True):
+        layout = SharedLayout(move.element, move.majorness, move.swizzle, move.x, move.k)
+        image = np.zeros(layout.size, np.uint8)
+        values = np.arange(operand.rows * operand.cols).reshape(operand.rows, operand.cols).astype(np.uint16)
+        lane, i = np.indices((lanes, operand.elements))
+        packed = np.ascontiguousarray(values[operand.coords(lane, i)]).view(np.uint32)  # neighbours share a register
+        for first, addresses in zip(range(0, operand.elements // 2, 4), groups, strict=True):
+            count = min(4, operand.elements // 2 - first)
+            for warp in range(lanes // 32):
+                given = addresses[32 * warp : 32 * warp + 32]
+                fragment = np.ascontiguousarray(packed[32 * warp : 32 * warp + 32, first : first + count])
+                memory = emulate(moved("stmatrix", transposed, count), address=given, fragment=fragment, memory=image).memory
+                assert memory is not None
+                image = memory
+                if count == 4:
+                    assert bank_conflicts(given, 16).wavefronts == _LEAST, move
+        assert np.array_equal(layout.load(image).view(np.uint16)[: operand.rows, : operand.cols], values), move
+
+
+def test_vectors_of_an_accumulator_lie_side_by_side(tmp_path: Path) -> None:
+    tile = "shared_tile<f32, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 128>"
+    front = _WGMMA[1]
+    move = f"detail::vector_move<{front}::d::layout, {tile}>"
+    lines = run(
+        f"""{_HEADERS}int main() {{
+  std::printf("%u\\n", {move}::neighbours());
+  for (unsigned i = 0; i < 64; i += 2)
+    for (unsigned lane = 0; lane < 128; lane++)
+      std::printf("%u%s", {tile}::offset({move}::x(lane, i), {move}::k(lane, i)), lane == 127 ? "\\n" : " ");
+}}
+""",
+        tmp_path,
+    )
+    assert lines[0] == [2]
+    operand, image = instruction(_WGMMA[0]).operand("d"), SharedLayout("tf32", "K", "32B", 64, 128)  # as wide as f32
+    for i, addresses in zip(range(0, 64, 2), lines[1:], strict=True):
+        lane = np.arange(128)
+        assert np.array_equal(image.address(*operand.coords(lane, np.full(128, i))), addresses)
+        assert bank_conflicts(np.array(addresses[:32]), 8).wavefronts == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "then", "permuted"),
+    [
+        (_WGMMA, ("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", "wgmma<shape<64, 64, 16>, f32, bf16, bf16>"), False),
+        (
+            ("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3", "wgmma<shape<64, 128, 32>, f32, e4m3, e4m3>"),
+            ("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", "wgmma<shape<64, 64, 32>, f32, e4m3, e4m3>"),
+            True,
+        ),
+    ],
+)
+def test_an_accumulator_is_carried_to_the_next_product(
+    given: tuple[str, str], then: tuple[str, str], permuted: bool, tmp_path: Path
+) -> None:
+    accumulator, following = instruction(given[0]).operand("d"), instruction(then[0]).operand("a")
+    carried = f"carried<{given[1]}::d, {then[1]}::a>"
+    source = f"""{_HEADERS}int main() {{
+  using C = {carried};
+  std::printf("%u %d\\n", C::depth(), C::permuted());
+  for (unsigned i = 0; i < {following.elements}; i++) std::printf("%u ", C::source(i));
+  std::printf("\\n");
+  for (unsigned k = 0; k < C::depth(); k++) std::printf("%u ", C::column(k));
+  std::printf("\\n");
+}}
+"""
+    (depth, flag), sources, columns = run(source, tmp_path)
+    assert (depth, bool(flag)) == (following.cols, permuted)
+    assert sorted(columns) == list(range(depth))
+    for i, element in enumerate(sources):
+        for lane in range(128):
+            row, k = following.coords(lane, i)
+            assert accumulator.coords(lane, element) == (row, columns[k])
+
+
+_KERNELS = """
+__global__ void load(uint32_t* out, uint32_t start) {
+  using Multiply = mma<shape<16, 8, 16>, f32, f16, f16, f32>;
+  using A = shared_tile<f16, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 64, 64>;
+  using B = shared_tile<f16, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 64, 64>;
+  Multiply::a::type a;
+  Multiply::b::type b;
+  load_fragment<Multiply::a, A>(a, start, threadIdx.x);
+  load_fragment<Multiply::b, B>(b, start, threadIdx.x, 8, 16);
+  out[threadIdx.x] = a[0] + a[1] + a[2] + a[3] + b[0] + b[1];
+}
+__global__ void store(const uint32_t* from, const float* wide, uint32_t start) {
+  using Multiply = wgmma<shape<64, 24, 16>, f32, bf16, bf16>;
+  uint32_t packed[6];
+  float d[12];
+  for (int i = 0; i < 6; i++) packed[i] = from[128 * i + threadIdx.x];
+  for (int i = 0; i < 12; i++) d[i] = wide[128 * i + threadIdx.x];
+  store_fragment<Multiply::d, shared_tile<bf16, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 64, 24>>(start, packed, threadIdx.x);
+  store_fragment<Multiply::d, shared_tile<f32, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 24>>(start, d, threadIdx.x);
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_moves_are_a_few_instructions(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
+    ptx = compiler.ptx_of(_HEADERS + _KERNELS, "sm_90a", tmp_path)
+    counts = {text: ptx.count(text) for text in ("m8n8.x4.shared", "m8n8.x2.trans.shared", "m8n8.x2.shared", "st.shared.v2.b32", ".local")}
+    assert counts == {"m8n8.x4.shared": 2, "m8n8.x2.trans.shared": 1, "m8n8.x2.shared": 1, "st.shared.v2.b32": 6, ".local": 0}
+
+
+@pytest.mark.nvcc
+def test_a_move_that_no_instruction_makes_is_refused_in_words(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+    multiply = _E4M3[1]
+    tile = "shared_tile<e4m3, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>"
+    body = f"{multiply}::b::type b; load_fragment<{multiply}::b, {tile}>(b, 0, 0);"
+    source = f"{_HEADERS}__global__ void kernel() {{ {body} }}\n"
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-arch=sm_90a", "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert "ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness" in done.stderr
