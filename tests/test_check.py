@@ -469,17 +469,38 @@ def test_an_instruction_has_one_predicate(predicates: str) -> None:
     assert first.source[first.caret :].startswith(predicates.split("\n")[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("%p1 wgmma.fence.sync.aligned;", ["syntax"]),
+        ("!%p1\nwgmma.fence.sync.aligned;", ["syntax"]),
+        ("@!!%p1 wgmma.fence.sync.aligned;", ["syntax"]),
+        ("@ wgmma.fence.sync.aligned;", ["syntax"]),
+        ("wgmma .fence.sync.aligned;", ["syntax"]),
+        ("wmma.load .a.sync.aligned.row.m16n16k16.s8 {%r0,%r1}, [%rd0];", ["syntax"]),
+        ("ret; mma,sync.aligned;", ["unknown-instruction", "syntax"]),
+        ("wgmma.row.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;", ["unknown-instruction"]),
+    ],
+)
+def test_slips_that_assemblers_refuse(text: str, rules: list[str]) -> None:
+    findings = found(text)
+    assert findings.instructions == 1
+    assert [each.rule for each in findings] == rules
+
+
+def test_blanks_behind_the_opcode_are_allowed() -> None:
+    assert found("wgmma.fence .sync .aligned; fence.proxy.async .global;") == Findings(2, ())
+
+
 def test_every_rule_is_described() -> None:
     named = set(
         re.findall(
             r'(?:Fault|Diagnosis|_Remark)\([^"\n]*"([a-z]+(?:-[a-z]+)*)"', Path(check.__code__.co_filename).read_text(encoding="utf-8")
         )
     )
-    for name in ("legality", "diagnosis", "checker", "advice"):
+    for name in ("legality", "operand_faults", "diagnosis", "checker", "advice"):
         source = Path(check.__code__.co_filename).with_name(f"{name}.py").read_text(encoding="utf-8")
-        named |= set(re.findall(r'(?:Fault|Diagnosis)\("([a-z-]+)"', source)) | set(
-            re.findall(r'\("(?:note|warning)", "([a-z-]+)"', source)
-        )
+        named |= set(re.findall(r'(?:Fault|Diagnosis)\("([a-z-]+)"', source)) | set(re.findall(r'"(?:note|warning)", "([a-z-]+)"', source))
     assert named - {"error", "warning", "note"} <= set(RULES)
 
 
@@ -519,8 +540,26 @@ def test_the_others_are_checked_where_files_cannot_be_read(tmp_path: Path, form:
     alone = ask("--format", form, str(bad))
     done = ask("--format", form, *(str(files[place]) for place in places))
     assert (done.returncode, done.stdout) == (2, alone.stdout)
-    told = [f"{files[place]}: cannot be read: " for place in places if place]
+    told = [f"error: {files[place]}: cannot be read: " for place in places if place]
     assert [line[: len(start)] for line, start in zip(done.stderr.splitlines(), told, strict=True)] == told
+
+
+def test_no_name_of_a_file_is_a_workflow_command(tmp_path: Path) -> None:
+    name = "::error::a\n::error::b"
+    done = subprocess.run([sys.executable, "-m", "ptxmma", "check", name], check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: ::error::a\N{REPLACEMENT CHARACTER}::error::b: cannot be read: No such file or directory\n"
+    Path(tmp_path, "::error::c").write_text(module("mma.bad;"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "ptxmma", "check", "::error::c"], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.startswith("./::error::c:")
+
+
+def test_a_closed_standard_input_cannot_be_read() -> None:
+    command = f"{sys.executable} -m ptxmma check <&-"
+    done = subprocess.run(command, check=False, capture_output=True, text=True, shell=True)  # the shell closes it
+    assert (done.returncode, done.stderr) == (2, "error: -: cannot be read: the standard input is closed\n")
 
 
 @pytest.mark.parametrize("form", ["json", "sarif"])

@@ -55,6 +55,24 @@ def asm(text: str = f"{_MMA} {_D}, {_A}, {_B}, {_D};", out: str = _OUT, into: st
     return f'__device__ void f() {{\n  asm volatile("{text}"\n    : {out}\n    : {into});\n}}\n'
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("#if 0\n{}\n#endif\n", 0),
+        ("#if 0 // old\n{}\n#endif\n{}", 1),
+        ("  #  if 0 /* old */\n{}\n#else\n{}\n#endif\n", 1),
+        ("#if 0\n#if 1\n{}\n#else\n{}\n#endif\n{}\n#endif\n{}", 1),
+        ("#if 1\n{}\n#else\n{}\n#endif\n", 1),
+        ("#ifdef A\n{}\n#elif B\n{}\n#else\n{}\n#endif\n", 3),
+        ("#if 0x1\n{}\n#endif\n#endif\n{}", 2),
+        ("// #if 0\n{}\n", 1),
+        ('const char *text = "#if 0";\n{}\n', 1),
+    ],
+)
+def test_code_that_is_switched_off_is_not_read(held: Sources, text: str, count: int) -> None:
+    assert held.rules(text.replace("{}", asm()))[0] == count
+
+
 def test_a_sound_statement_has_nothing_to_say(held: Sources) -> None:
     assert held.rules(asm()) == (1, [])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import os
@@ -14,7 +15,8 @@ from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.check import advice, async_protocol, flow
 from ptxmma.check.diagnosis import Diagnoses, Diagnosis
 from ptxmma.check.findings import Finding, Findings, Severity
-from ptxmma.check.legality import Fault, Legality, accepted
+from ptxmma.check.legality import Legality, accepted
+from ptxmma.check.operand_faults import Fault
 from ptxmma.ptx import inline_assembly, operand_values
 from ptxmma.ptx.operand_values import ANYTHING, PREDICATE, Value
 from ptxmma.ptx.scopes import Scopes
@@ -94,6 +96,8 @@ class Checker:
     def parts_of_file(self, path: str | os.PathLike[str]) -> Iterator[Findings]:
         """As :meth:`check_file`, function by function, as they are read."""
         name = os.fspath(path)
+        if name == "-" and sys.stdin is None:
+            raise OSError(errno.EBADF, "the standard input is closed")
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb", buffering=0) as stream:
             yield from self.parts(stream, name)
 
@@ -150,6 +154,10 @@ class Checker:
             yield _of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
             return
         instruction, exact = meaning
+        first = instruction.variant.instruction.opcode.encode()
+        if not statement.opcode.startswith(first):
+            yield _Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks")
+            return
         if not exact:
             text = f"the manual does not allow one of its modifiers, and assemblers ignore it; write {instruction.canonical}"
             yield _Remark(whole, "warning", "undocumented", text)
@@ -231,14 +239,24 @@ def _spelling(opcode: bytes) -> str:
 
 
 def _predicate(token: Token, registers: Scopes) -> Iterator[_Remark]:
-    if token.text.count(b"@") > 1:
-        yield _Remark(token, "error", "syntax", "an instruction can have only one predicate")
-        return
-    name = token.text.lstrip(b"@! \t\r\n")
+    name = token.text.strip(b"@! \t\r\n")
     kind = registers.known[name] or registers.unregistered(name)
-    if kind not in (PREDICATE, ANYTHING):
+    if slip := _slip(token.text, name, kind):
+        yield _Remark(token, "error", "syntax", slip)
+    elif kind not in (PREDICATE, ANYTHING):
         what = f"a .{kind} register" if kind else "not declared here"
         yield _Remark(token, "error", "predicate", f"{name.decode()} must be a declared register of type .pred; it is {what}")
+
+
+def _slip(predicate: bytes, name: bytes, kind: str) -> str:
+    """What is wrong with how a predicate is written; empty where nothing is."""
+    if predicate.count(b"@") > 1:
+        return "an instruction can have only one predicate"
+    if not name:
+        return "a predicate must follow '@'"
+    if predicate.count(b"!") > 1:
+        return "a predicate can be negated only once"
+    return f"'@' is missing before {name.decode(errors='replace')}" if b"@" not in predicate and kind != ANYTHING else ""
 
 
 def _of_opcode(opcode: Token, diagnosis: Diagnosis) -> _Remark:

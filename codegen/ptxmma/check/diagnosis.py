@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.check.legality import accepted, listing
+from ptxmma.check.legality import accepted
+from ptxmma.check.operand_faults import listing
 from ptxmma.model import Version
 
 #: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
@@ -75,6 +76,9 @@ class Diagnoses:
         own = close.canonical.split(".")
         wrong = list((Counter(tokens) - Counter(own)).elements())
         missing = list((Counter(own) - Counter(tokens)).elements())
+        opcode = close.variant.instruction.opcode
+        if not spelling.startswith(opcode) and set(opcode.split(".")) <= set(tokens):
+            return Diagnosis("unknown-instruction", f"no such instruction: {opcode} must come first; {proposed}")
         reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
         message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
         return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")

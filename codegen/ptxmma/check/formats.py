@@ -79,9 +79,9 @@ def _styles(colour: bool) -> _Style:
 
 
 def _lines(finding: Finding, style: _Style, width: int) -> Iterator[str]:
-    place = style(f"{_printable(finding.file)}:{finding.line}:{finding.column}:", "bold")
+    place = style(f"{_named(finding.file)}:{finding.line}:{finding.column}:", "bold")
     colour = _COLOURS[finding.severity]
-    yield f"{place} {style(f'{finding.severity}:', colour)} {_printable(finding.message)} [{finding.rule}]"
+    yield f"{place} {style(f'{finding.severity}:', colour)} {printable(finding.message)} [{finding.rule}]"
     if finding.source:
         shown, caret, length = _window(finding, width - len(_INDENT))
         yield _INDENT + shown
@@ -90,7 +90,7 @@ def _lines(finding: Finding, style: _Style, width: int) -> Iterator[str]:
 
 def _window(finding: Finding, width: int) -> tuple[str, int, int]:
     """As much of the source line as fits in ``width``; where its token begins, and how much of the token is seen."""
-    line = _printable(finding.source.rstrip())
+    line = printable(finding.source.rstrip())
     first, last = 0, len(line)
     if last > width:
         first = max(0, min(finding.caret - width // 3, last - width))
@@ -104,13 +104,19 @@ def _window(finding: Finding, width: int) -> tuple[str, int, int]:
     return shown, caret, max(1, min(finding.length, len(shown) - caret))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A text without control characters: no escape codes, no halves of characters."""
     return (
         text
         if text.isprintable()
         else "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     )
+
+
+def _named(file: str) -> str:
+    """A file's name that is not a workflow command where it begins a line."""
+    name = printable(file)
+    return f"./{name}" if name.lstrip().startswith("::") else name
 
 
 def _blank(char: str) -> str:
@@ -138,7 +144,7 @@ def _result(finding: Finding, places: Mapping[str, int]) -> dict[str, Any]:
         "ruleId": finding.rule,
         "ruleIndex": places[finding.rule],
         "level": finding.severity,
-        "message": {"text": _printable(finding.message)},
+        "message": {"text": printable(finding.message)},
         "locations": [location],
         "properties": {"instruction": finding.instruction},
     }

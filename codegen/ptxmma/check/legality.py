@@ -9,66 +9,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.variants import without_ignored
+from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_single, wanted
 from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches
 from ptxmma.ptx import lines as ptx
-from ptxmma.ptx.operand_values import (
-    ANYTHING,
-    BROKEN,
-    DOUBLE,
-    FLOAT,
-    NEGATED,
-    PREDICATE,
-    SINK,
-    UNDECLARED,
-    UNREGISTERED,
-    Address,
-    Scalar,
-    Value,
-)
+from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, Scalar, Value
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
 
-#: Values that are neither a register nor an integer, in words.
-_IN_WORDS = {
-    FLOAT: "an f32 constant",
-    DOUBLE: "an f64 constant",
-    UNDECLARED: "a name that is not declared here",
-    SINK: "_",
-    NEGATED: "a negated predicate",
-    BROKEN: "text that cannot be read",
-    UNREGISTERED: "a special register or a variable",
-}
-#: The rule that a value breaks where a register is expected; of all others it is "operand-kind".
-_RULES = {UNDECLARED: "undeclared", BROKEN: "syntax"}
 #: Characters of the longest spelling that is looked up.
 _LONGEST = 1000
 #: Different opcodes and operand lists that are remembered.
 _REMEMBERED = 1 << 13
-
-
-class Fault(NamedTuple):
-    """What is wrong with an operand.
-
-    Attributes:
-        rule: short name of what is broken: a key of :data:`ptxmma.check.rules.RULES`.
-        message: in words.
-        operand: number of the operand in the instruction, from 0; -1 for the operands as a whole.
-        element: number of the element in its list, from 0; -1 for all of the operand.
-        severe: whether assemblers refuse it.
-    """
-
-    rule: str
-    message: str
-    operand: int = -1
-    element: int = -1
-    severe: bool = True
 
 
 class Legality:
@@ -91,6 +49,8 @@ class Legality:
         if (instruction := self._catalog.meaning(spelling)) is not None:
             return instruction, True
         for entry in self._catalog.database.spec.instructions:
+            if not f"{spelling}.".startswith(f"{entry.opcode or entry.syntax.partition('.')[0]}."):
+                continue
             for shorter, ignored in without_ignored(entry, spelling):
                 instruction = self._catalog.meaning(shorter)
                 if instruction is None or instruction.variant.instruction is not entry:
@@ -112,7 +72,7 @@ class Legality:
             if other := _miscounted(forms, values):
                 return (other,)
             lists = " or ".join(form.syntax or "no operands" for form in forms)
-            return (Fault("operand-count", f"{_count(len(values), 'operand')} where it takes {lists}"),)
+            return (Fault("operand-count", f"{counted(len(values), 'operand')} where it takes {lists}"),)
         best = min(judged, key=_weight)
         if any(fault.severe for fault in best) and (other := _miscounted(forms, values)):
             return (other,)
@@ -142,7 +102,7 @@ class Legality:
             return
         syntax = f"{{{', '.join(names)}}}"
         if not isinstance(value, tuple):
-            yield Fault("list", f"{syntax} must be a list in braces, not {_in_words(value)}", place)
+            yield Fault("list", f"{syntax} must be a list in braces, not {in_words(value)}", place)
         elif len(value) != len(names):
             yield Fault("register-count", f"{syntax} must have {len(names)} elements, not {len(value)}", place)
         else:
@@ -160,130 +120,23 @@ class Legality:
             return inside if inside is not None and (inside.severe or not braces.severe) else braces
         if value == NEGATED and operand.takes_register:
             value = PREDICATE
-        fault = _of_list(operand, value) if operand.listed else _of_single(operand, value)
+        fault = of_list(operand, value) if operand.listed else of_single(operand, value)
         accepted = self._quirks.accepts(instruction, operand, value, target)
         if accepted is None or (fault is None and accepted):
             return fault
         if fault is None:
             where = f" for {target}" if target else ""
-            return Fault("register-type", f"{operand.name} must be {_wanted(operand)}: assemblers refuse {_in_words(value)} here{where}")
+            return Fault("register-type", f"{operand.name} must be {wanted(operand)}: assemblers refuse {in_words(value)} here{where}")
         if accepted and isinstance(value, int) and operand.immediates is None:
-            text = f"{operand.name} should be {_wanted(operand)}: assemblers accept a constant, but not all generate code for it"
+            text = f"{operand.name} should be {wanted(operand)}: assemblers accept a constant, but not all generate code for it"
             return Fault("constant", text, severe=False)
         return fault._replace(severe=not accepted)
 
     def _of_braces(self, instruction: Instruction, operand: Operand, target: str) -> Fault:
         """The fault of braces around a single register: CUTLASS writes them, and some assemblers accept them."""
         accepted = self._quirks.accepts(instruction, operand, BRACES, target)
-        text = f"{operand.name} {'should' if accepted else 'must'} be {_wanted(operand)}, without braces"
+        text = f"{operand.name} {'should' if accepted else 'must'} be {wanted(operand)}, without braces"
         return Fault("list", text, severe=not accepted)
-
-
-def _of_single(operand: Operand, value: Value) -> Fault | None:
-    """What is wrong with an operand that is one register, constant or address."""
-    must = f"{operand.name} must be {_wanted(operand)}"
-    if operand.kind == "address" or isinstance(value, Address):
-        return _of_address(operand, value, must)
-    if isinstance(value, tuple):
-        return Fault("list", f"{must}, without braces")
-    if isinstance(value, int):
-        if operand.immediates is None:
-            return Fault("operand-kind", f"{must}, not {_in_words(value)}")
-        return None if value in operand.immediates else Fault("immediate", f"{must}, not {value}")
-    if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
-        text = f"{operand.name} should be {_wanted(operand)}: assemblers accept a constant, but not all generate code for it"
-        return Fault("constant", text, severe=False)
-    if value in _IN_WORDS:
-        return Fault(_RULES.get(value, "operand-kind"), f"{must}, not {_in_words(value)}")
-    if not operand.takes_register:
-        return Fault("operand-kind", f"{must}, not a register")
-    return None if value in operand.register_types else Fault("register-type", f"{must}, not .{value}")
-
-
-def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
-    """What is wrong with an operand that is an address, or must not be one."""
-    if operand.kind != "address" or not isinstance(value, Address):
-        plain = isinstance(value, str) and value not in _IN_WORDS
-        return Fault("operand-kind", f"{must}, not {'a register without brackets' if plain else _in_words(value)}")
-    base = value.base
-    if base == ANYTHING or base in operand.register_types:
-        return None
-    if isinstance(base, int):
-        return Fault("operand-kind", f"{must}, not {_in_words(base)}")
-    if base == BROKEN:
-        return Fault("syntax", f"{must}; this cannot be read as one")
-    if base in _RULES:
-        return Fault(_RULES[base], f"{must}, not {_in_words(base)}", element=0)
-    if not base.startswith("."):
-        return Fault("register-type", f"{must}, not of .{base}", element=0)
-    return None if base[1:] in operand.spaces else Fault("state-space", f"{must}, not one in {base}", element=0)
-
-
-def _of_list(operand: Operand, value: Value) -> Fault | None:
-    """What is wrong with an operand that is a list of registers."""
-    must = f"{operand.name} must be {_wanted(operand)}"
-    if not isinstance(value, tuple):
-        return Fault("list", f"{must}, not {_in_words(value)}")
-    if BROKEN in value:
-        return Fault("syntax", f"{must}; this is not a register", element=value.index(BROKEN))
-    if len(value) != operand.registers:
-        return Fault("register-count", f"{must}, not of {len(value)}")
-    registers = [each for each in value if each not in (SINK, ANYTHING)]
-    for element, each in enumerate(value):
-        if each == SINK and operand.access != "write":
-            return Fault("sink", f"{must}: _ can only replace results that are not needed", element=element)
-        if isinstance(each, int) or each in (FLOAT, DOUBLE):
-            return Fault("list", f"{must}, not of {_in_words(each)}", element=element)
-        if each != SINK and each in _IN_WORDS:
-            return Fault(_RULES.get(each, "operand-kind"), f"{must}, not of {_in_words(each)}", element=element)
-    if not registers:
-        return Fault("sink", f"{must}: at least one result must be kept") if SINK in value else None
-    first = registers[0]
-    for element, each in enumerate(value):
-        if each not in (SINK, ANYTHING, first):
-            text = f"{operand.name} must have registers of one type, not .{first} and .{each}"
-            return Fault("list", text, element=element)
-    return None if first in operand.register_types else Fault("register-type", f"{must}, not of .{first}")
-
-
-def _wanted(operand: Operand) -> str:
-    """What an operand may be."""
-    types = listing([f".{kind}" for kind in operand.register_types])
-    if operand.kind == "address":
-        variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
-        return f"an address [x] or [x+constant] where x is a {types} register{variable}"
-    if operand.listed:
-        return f"a list of {_count(operand.registers, f'{types} register')}"
-    register = f"a {types} register" if operand.takes_register else ""
-    return " or ".join(filter(None, (register, _constants(operand.immediates))))
-
-
-def _constants(values: Sequence[int] | None) -> str:
-    if values is None:
-        return ""
-    if isinstance(values, range) or len(values) > 4:
-        return f"a constant from {values[0]} to {values[-1]}"
-    return f"the constant {listing(list(map(str, values)))}"
-
-
-def listing(words: Sequence[str], last: str = "or") -> str:
-    """``a, b or c``."""
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def _type(value: Scalar) -> str:
-    """The type of a register, or one name for all integers."""
-    return "integer" if isinstance(value, int) else value
-
-
-def _in_words(value: Value) -> str:
-    if isinstance(value, Address):
-        return "an address"
-    if isinstance(value, tuple):
-        return "such a list"
-    if isinstance(value, int):
-        return f"the constant {value}"
-    return _IN_WORDS.get(value, f".{value}")
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:
@@ -293,8 +146,9 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     return any(not version or each <= version for each in first)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _type(value: Scalar) -> str:
+    """The type of a register, or one name for all integers."""
+    return "integer" if isinstance(value, int) else value
 
 
 def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Fault | None:
@@ -307,7 +161,7 @@ def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Faul
     number, many, syntax = min(fitting, default=(0, False, ""))
     if not number:
         return None
-    text = f"{_count(len(values), 'operand')}, {number} too {'many' if many else 'few'}, where it takes {syntax or 'none'}"
+    text = f"{counted(len(values), 'operand')}, {number} too {'many' if many else 'few'}, where it takes {syntax or 'none'}"
     return Fault("operand-count", text)
 
 

@@ -53,12 +53,14 @@ def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: s
 
 def _parts(checker: Checker, files: Iterable[str], unread: list[str]) -> Iterator[Findings]:
     """The findings, function by function; files that cannot be read are reported on standard error and added to ``unread``."""
+    from ptxmma.check import formats
+
     for file in files:
         try:
             yield from checker.parts_of_file(file)
         except (OSError, ValueError) as error:  # a name may have a NUL
             reason = error.strerror if isinstance(error, OSError) else error
-            click.echo(f"{file}: cannot be read: {reason}", err=True)
+            click.echo(f"error: {formats.printable(file)}: cannot be read: {reason}", err=True)
             unread.append(file)
 
 

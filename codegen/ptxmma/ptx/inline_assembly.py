@@ -121,7 +121,8 @@ _RAW = r'R"(?P<mark>[^ ()\\\t\v\f\n"]{0,16})\((?P<raw>.*?)(?:\)(?P=mark)"|\Z)'
 _LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*)")'
 _OTHER = r"'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\.?\d(?:[eEpP][+-]|'?[\w.])*|(?P<word>[A-Za-z_]\w*)"
 _TOKEN = re.compile(f"(?P<blank>{_BLANK})|(?P<literal>{_LITERAL})|{_OTHER}|.", re.DOTALL)
-_WORDS = re.compile(f"{_BLANK}|{_LITERAL}|{_OTHER}", re.DOTALL)
+_DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition>[^\n]*)"
+_WORDS = re.compile(f"{_BLANK}|{_LITERAL}|{_OTHER}|{_DIRECTIVE}", re.DOTALL)
 _ASM = frozenset({"asm", "__asm", "__asm__"})
 _QUALIFIERS = frozenset({"volatile", "__volatile", "__volatile__", "inline", "__inline__", "goto"})
 _PLACEHOLDER = re.compile(r"%(?:%|[{}|=]|\[(\w+)\])")
@@ -152,6 +153,28 @@ class _Tokens:
         return True
 
 
+class _Conditions:
+    """The conditional sections of C that are open; those of ``#if 0`` are no code."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, bool]] = []  # the condition, and whether its section is dead
+
+    def follow(self, directive: str, condition: str) -> None:
+        """Go past a directive."""
+        if directive.startswith("if"):
+            text = re.split("//|/[*]", condition)[0].strip() if directive == "if" else ""
+            self._open.append((text, text == "0"))
+        elif self._open:
+            text, _ = self._open.pop()
+            if directive != "endif":
+                self._open.append((text, text == "1"))
+
+    @property
+    def alive(self) -> bool:
+        """Whether code is compiled here, as far as can be seen."""
+        return not any(dead for _, dead in self._open)
+
+
 class _Reader:
     """Finds the snippets of a source."""
 
@@ -161,8 +184,11 @@ class _Reader:
     def of_c(self, text: Text) -> Iterator[Function]:
         """The ``asm`` statements of C or C++."""
         if "asm" in text.chars:
+            conditions = _Conditions()
             for match in _WORDS.finditer(text.chars):
-                if match["word"] in _ASM:
+                if match["directive"]:
+                    conditions.follow(match["directive"], match["condition"])
+                elif match["word"] in _ASM and conditions.alive:
                     yield from self._statement(text, match.end())
 
     def _statement(self, text: Text, start: int) -> Iterator[Function]:

@@ -21,8 +21,8 @@ _NAME = re.compile(rb"\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%]+)")
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
 _ARCHITECTURE = re.compile(rb"sm_\w+")
-#: What may precede an instruction: a predicate.  Several of them are an error.
-_PREDICATE = re.compile(rb"(?:@\s*!?\s*[\w$%]+\s*)+\Z")
+#: What may precede an instruction: a predicate.  Several of them are an error, as is one without its mark or its name.
+_PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+\Z|(?<=[;{}:])\s*(?P<unmarked>!?\s*%[\w$%]+)\Z")
 #: The directive that ends without a semicolon.
 _LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
 _OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
@@ -124,7 +124,7 @@ class Opcodes:
                     start = at - stem.find(core)
                     end = start + len(stem)
                     word = start >= 0 and text.startswith(stem, start) and (not start or text[start - 1] not in _WORD)
-                    if word and _follows(text, end, exact):
+                    if word and (_follows(text, end, exact) or _slips(text, start, end)):
                         places.append(start)
                 at = text.find(core, at + len(core))
         return sorted(places) if len(self._cores) > 1 else places
@@ -136,6 +136,11 @@ def _follows(text: bytes, end: int, exact: bool) -> bool:
     if following.isspace():
         return exact or text[end : end + _BEFORE].lstrip()[:1] in b".;{%"
     return following in (b".", b";") or (not exact and (following == b"%" or text[end : end + 2] == b"::"))
+
+
+def _slips(text: bytes, start: int, end: int) -> bool:
+    """Whether a word begins a statement, and a comma follows where a dot should."""
+    return text[end : end + 1] == b"," and text[max(0, start - _BEFORE) : start].rstrip()[-1:] in (b";", b":")
 
 
 class Function:
@@ -179,7 +184,8 @@ class Function:
         if before_it and before_it[-1] not in b";{}:":
             match = _PREDICATE.search(before_it)
             if match:
-                predicate = Token(match[0], start - len(before) + match.start())
+                group = "unmarked" if match["unmarked"] else 0
+                predicate = Token(match[group], start - len(before) + match.start(group))
             elif (b"\n" not in before[len(before_it) :] and not _LOCATION.search(before_it)) or before_it[-1] in b",(=":
                 return None  # an operand that is named like an instruction
         opcode = _OPCODE.match(text, start)

@@ -1,0 +1,161 @@
+"""What is wrong with one operand, by what the manual says of it: its register, constant, list or address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.ptx.operand_values import (
+    ANYTHING,
+    BROKEN,
+    DOUBLE,
+    FLOAT,
+    NEGATED,
+    SINK,
+    UNDECLARED,
+    UNREGISTERED,
+    Address,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.operands import Operand
+
+#: Values that are neither a register nor an integer, in words.
+_IN_WORDS = {
+    FLOAT: "an f32 constant",
+    DOUBLE: "an f64 constant",
+    UNDECLARED: "a name that is not declared here",
+    SINK: "_",
+    NEGATED: "a negated predicate",
+    BROKEN: "text that cannot be read",
+    UNREGISTERED: "a special register or a variable",
+}
+#: The rule that a value breaks where a register is expected; of all others it is "operand-kind".
+_RULES = {UNDECLARED: "undeclared", BROKEN: "syntax"}
+
+
+class Fault(NamedTuple):
+    """What is wrong with an operand.
+
+    Attributes:
+        rule: short name of what is broken: a key of :data:`ptxmma.check.rules.RULES`.
+        message: in words.
+        operand: number of the operand in the instruction, from 0; -1 for the operands as a whole.
+        element: number of the element in its list, from 0; -1 for all of the operand.
+        severe: whether assemblers refuse it.
+    """
+
+    rule: str
+    message: str
+    operand: int = -1
+    element: int = -1
+    severe: bool = True
+
+
+def of_single(operand: Operand, value: Value) -> Fault | None:
+    """What is wrong with an operand that is one register, constant or address."""
+    must = f"{operand.name} must be {wanted(operand)}"
+    if operand.kind == "address" or isinstance(value, Address):
+        return _of_address(operand, value, must)
+    if isinstance(value, tuple):
+        return Fault("list", f"{must}, without braces")
+    if isinstance(value, int):
+        if operand.immediates is None:
+            return Fault("operand-kind", f"{must}, not {in_words(value)}")
+        return None if value in operand.immediates else Fault("immediate", f"{must}, not {value}")
+    if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
+        text = f"{operand.name} should be {wanted(operand)}: assemblers accept a constant, but not all generate code for it"
+        return Fault("constant", text, severe=False)
+    if value in _IN_WORDS:
+        return Fault(_RULES.get(value, "operand-kind"), f"{must}, not {in_words(value)}")
+    if not operand.takes_register:
+        return Fault("operand-kind", f"{must}, not a register")
+    return None if value in operand.register_types else Fault("register-type", f"{must}, not .{value}")
+
+
+def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
+    """What is wrong with an operand that is an address, or must not be one."""
+    if operand.kind != "address" or not isinstance(value, Address):
+        plain = isinstance(value, str) and value not in _IN_WORDS
+        return Fault("operand-kind", f"{must}, not {'a register without brackets' if plain else in_words(value)}")
+    base = value.base
+    if base == ANYTHING or base in operand.register_types:
+        return None
+    if isinstance(base, int):
+        return Fault("operand-kind", f"{must}, not {in_words(base)}")
+    if base == BROKEN:
+        return Fault("syntax", f"{must}; this cannot be read as one")
+    if base in _RULES:
+        return Fault(_RULES[base], f"{must}, not {in_words(base)}", element=0)
+    if not base.startswith("."):
+        return Fault("register-type", f"{must}, not of .{base}", element=0)
+    return None if base[1:] in operand.spaces else Fault("state-space", f"{must}, not one in {base}", element=0)
+
+
+def of_list(operand: Operand, value: Value) -> Fault | None:
+    """What is wrong with an operand that is a list of registers."""
+    must = f"{operand.name} must be {wanted(operand)}"
+    if not isinstance(value, tuple):
+        return Fault("list", f"{must}, not {in_words(value)}")
+    if BROKEN in value:
+        return Fault("syntax", f"{must}; this is not a register", element=value.index(BROKEN))
+    if len(value) != operand.registers:
+        return Fault("register-count", f"{must}, not of {len(value)}")
+    registers = [each for each in value if each not in (SINK, ANYTHING)]
+    for element, each in enumerate(value):
+        if each == SINK and operand.access != "write":
+            return Fault("sink", f"{must}: _ can only replace results that are not needed", element=element)
+        if isinstance(each, int) or each in (FLOAT, DOUBLE):
+            return Fault("list", f"{must}, not of {in_words(each)}", element=element)
+        if each != SINK and each in _IN_WORDS:
+            return Fault(_RULES.get(each, "operand-kind"), f"{must}, not of {in_words(each)}", element=element)
+    if not registers:
+        return Fault("sink", f"{must}: at least one result must be kept") if SINK in value else None
+    first = registers[0]
+    for element, each in enumerate(value):
+        if each not in (SINK, ANYTHING, first):
+            text = f"{operand.name} must have registers of one type, not .{first} and .{each}"
+            return Fault("list", text, element=element)
+    return None if first in operand.register_types else Fault("register-type", f"{must}, not of .{first}")
+
+
+def wanted(operand: Operand) -> str:
+    """What an operand may be."""
+    types = listing([f".{kind}" for kind in operand.register_types])
+    if operand.kind == "address":
+        variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
+        return f"an address [x] or [x+constant] where x is a {types} register{variable}"
+    if operand.listed:
+        return f"a list of {counted(operand.registers, f'{types} register')}"
+    register = f"a {types} register" if operand.takes_register else ""
+    return " or ".join(filter(None, (register, _constants(operand.immediates))))
+
+
+def _constants(values: Sequence[int] | None) -> str:
+    if values is None:
+        return ""
+    if isinstance(values, range) or len(values) > 4:
+        return f"a constant from {values[0]} to {values[-1]}"
+    return f"the constant {listing(list(map(str, values)))}"
+
+
+def listing(words: Sequence[str], last: str = "or") -> str:
+    """``a, b or c``."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def in_words(value: Value) -> str:
+    """What a message calls a value."""
+    if isinstance(value, Address):
+        return "an address"
+    if isinstance(value, tuple):
+        return "such a list"
+    if isinstance(value, int):
+        return f"the constant {value}"
+    return _IN_WORDS.get(value, f".{value}")
+
+
+def counted(number: int, what: str) -> str:
+    """``1 operand``, ``2 operands``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
