@@ -629,7 +629,12 @@ register_layouts:
     axes: {row: "4", col: "cols"}
     at: {row: "lane // 8", col: "lane % 8 + 8 * i"}
     source: "5.2"
-  - {operands: ["from"], name: "from", of: {family: "spread"}, axes: {row: "4"}, at: {lane: "row"}, source: "5.2"}
+  - operands: ["from"]
+    name: "from"
+    of: {family: "spread"}
+    axes: {row: "4", part: "cols // 32"}
+    at: {lane: "row + 4 * part"}
+    source: "5.2"
 ---
 kind: types
 carriers:
@@ -654,6 +659,9 @@ def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
         assert all(fragment.coords(lane, i) == place for lane, i, place in held.places())
         values = _numbered(held, 8)
         assert np.array_equal(fragment.pack(values), _in_registers(held, values))
+        address = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("from")
+        given = {lane: address.coords(lane) for lane in range(32)}
+        assert given == {lane: (lane % 4, lane // 4) if lane < cols // 8 else None for lane in range(32)}
     page = (out / "docs/reference/instructions/spread.rst").read_text(encoding="utf-8")
     assert "COLS / 8" in page
     header = (out / "generated/include/ptxmma/spread.h").read_text(encoding="utf-8")

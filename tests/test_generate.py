@@ -277,3 +277,35 @@ def test_validate() -> None:
     result = _run("validate")
     assert result.exit_code == 0
     assert result.output.startswith(f"{paths.SPEC}: valid; ")
+
+
+def test_a_multiplication_may_call_its_operands_and_types_anything(toy_out: Path, tmp_path: Path) -> None:
+    """What is multiplied, added and written is known by kinds; only the sizes m, n and k have fixed names."""
+    spec = Path(shutil.copytree(_TOY, tmp_path / "toy"))
+    names = {"a": "left", "b": "right", "c": "base", "d": "out"}
+    types = {"atype": "kind", "btype": "num", "ctype": "trans", "dtype": "type"}
+    replaced = {f"\n  {old}: {{kind:": f"\n  {new}: {{kind:" for old, new in names.items()} | {
+        "d, a, b, c, knob": "out, left, right, base, knob"
+    }
+    replaced |= {'["a", "b"]': '["left", "right"]', '["c", "d"]': '["base", "out"]', '["a"]': '["left"]', '["b"]': '["right"]'} | types
+    for path in (spec / "types.yaml", spec / "layouts.yaml", spec / "instructions/toy.yaml"):
+        text = path.read_text(encoding="utf-8")
+        for old, new in replaced.items():
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    result = _run("generate", "--spec", spec, "--out", out)
+    assert result.exit_code == 0, result.output
+    usual, other = (
+        ptxmma.instruction("toy.sync.aligned.m16n8k16.f32.f16.f16.f32", database=folder / "generated/database/ptxmma.json")
+        for folder in (toy_out, out)
+    )
+    assert [operand.name for operand in other.forms[0].operands] == ["out", "left", "right", "base", "knob"]
+    for name in "abcd":
+        mine, renamed = usual.operand(name), other.operand(names[name])
+        assert renamed.layout is not None
+        assert mine.layout is not None
+        assert (renamed.layout.map, renamed.register_types) == (mine.layout.map, mine.register_types)
+        assert other.matrix_types[names[name]] == usual.matrix_types[name]
+    trace = _run("trace", other.canonical, "--row", "3", "--col", "5", "--database", out / "generated/database/ptxmma.json")
+    assert "left" in trace.output, trace.output

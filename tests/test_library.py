@@ -205,7 +205,7 @@ def test_rows_whose_addresses_threads_give(everything: list[Instruction]) -> Non
             assert operand.places(*row) == [lane]
         lanes = np.arange(count)
         assert np.array_equal(operand.locate(*operand.coords(lanes)), lanes)
-        with pytest.raises(ValueError, match=rf"lane of operand 'p' leaves 0\.\.{count - 1}, the threads whose addresses count"):
+        with pytest.raises(ValueError, match="lane of operand 'p' names threads whose addresses the instruction ignores"):
             operand.coords(np.arange(count + 1))
 
 

@@ -118,12 +118,12 @@ def test_every_mistake_shows_in_one_run(overlay: Path) -> None:
     _edit(overlay / "a_odd_layouts.yaml", 'row: "lane // across"', "row: 1.5")
     _edit(overlay / "instructions/stash.yaml", '"[to], in"', '"[to], inn"')
     _edit(overlay / "instructions/stash.yaml", "book: {title", "boook: {title")
-    _edit(overlay / "instructions/toy.yaml", '"sm_90"', '"sm_91"')
+    _edit(overlay / "a_toy_types.yaml", 'operands: ["c", "d"]', 'operands: ["c", "dd"]')
     places = {re.sub(r":\d+: .*", "", problem).rpartition("/")[2] for problem in _problems(overlay)}
     lines = {
         f"{name}:{number}"
         for name, texts in {
-            "scoop.yaml": ('scope: "wrap"', 'stem: "Scoop"'), "a_odd_layouts.yaml": ("row: 1.5",), "toy.yaml": ("sm_91",),
+            "scoop.yaml": ('scope: "wrap"', 'stem: "Scoop"'), "a_odd_layouts.yaml": ("row: 1.5",), "toy.yaml": ("  - {shape",),
             "stash.yaml": ("inn", "boook:"),
         }.items()
         for number, line in enumerate(next(overlay.rglob(name)).read_text(encoding="utf-8").splitlines(), 1)

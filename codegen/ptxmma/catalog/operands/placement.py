@@ -63,15 +63,15 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         layout = self._placed()
         lane = in_range("lane", lane, layout.threads)
-        if "i" not in layout.to_axes.inputs:
-            in_range("i", i, 1)
-            ignored = lane >> layout.to_axes.inputs["lane"]
+        place = layout.to_axes.apply({"lane": lane, "i": in_range("i", i, max(self.elements, 1))})
+        if layout.kind == "address":
+            ignored = (lane >> layout.to_axes.inputs["lane"]) != 0
+            for axis in layout.growing:
+                ignored = ignored | (place[axis] >= self.sizes[axis])
             if isinstance(lane, int) and ignored:
                 return None
             if not isinstance(lane, int) and ignored.any():
-                last = (1 << layout.to_axes.inputs["lane"]) - 1
-                raise ValueError(f"lane of operand {self.name!r} leaves 0..{last}, the threads whose addresses count")
-        place = layout.to_axes.apply({"lane": lane, "i": in_range("i", i, max(self.elements, 1))})
+                raise ValueError(f"lane of operand {self.name!r} names threads whose addresses the instruction ignores")
         return tuple(place[axis] for axis in self.axes)
 
     def computation(self, lane: Any, i: Any) -> Any:

@@ -66,7 +66,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(condition_rules.of_instructions),
         _rules(condition_rules.problems, needs="instruction", spoils="types register_layouts sparsity"),
     ),
-    (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions register_layouts sparsity"),),
+    (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions"),),
     (_Rules(reach_rules.problems), _Rules(scaling_rules.problems), _Rules(peak_rules.problems)),
 )
 
@@ -84,7 +84,8 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
     """
     context = RuleContext(spec, positions)
     problems: list[Problem] = []
-    unsound = set(incomplete)
+    unsound = context.unsound
+    unsound.update(incomplete)
     for step in _STEPS:
         spoiled: set[str] = set()
         for rules in step:

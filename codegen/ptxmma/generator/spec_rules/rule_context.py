@@ -25,6 +25,7 @@ class RuleContext:
         targets, versions, elements, registers: the names that references may use.
         extents: the names of the sizes that the values of each family give.
         broken: the indices of the instructions that contradict themselves; their variants are not judged.
+        unsound: the kinds of documents that are known to be wrong; what depends on them is not judged.
         keys: which variants have the same operand.
         absent: the problem for each kind of document that is missing.
     """
@@ -43,6 +44,7 @@ class RuleContext:
             for name in entry.extent_names:
                 sizes.setdefault(name, index)
         self.broken: set[int] = set()
+        self.unsound: set[str] = set()
         self.keys = OperandKeys(spec)
         self.absent: dict[str, Problem] = {}
         self._variants: dict[tuple[int, int], list[Variant]] = {}

@@ -96,10 +96,10 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
             for carrier in spec.types.carriers
         ]
         yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
-    if role.layout_kind == "metadata":
+    if role.layout_kind == "metadata" and "sparsity" not in context.unsound:
         fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
         yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
-    if role.layout_kind:
+    if role.layout_kind and "register_layouts" not in context.unsound:
         fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
         if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
             yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
