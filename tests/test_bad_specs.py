@@ -67,6 +67,7 @@ _CASES = {
     "releases in the wrong order": ("isa_versions.yaml", 'cuda: "11.8"', 'cuda: "10.8"', r"isa_versions.yaml:4:\d+: cuda 10.8 must be above 11.0: list the versions in their order"),
     "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is no source for a form that is documented: a section documents a form"),
     "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
+    "a GPU of no target": ("targets.yaml", "kind: targets\n", 'kind: targets\ngpus:\n  - {target: "sm_91", architecture: "X", names: ["X1"], source: "x"}\n', r"targets.yaml:3:15: unknown target 'sm_91'; known: sm_80, sm_90"),
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
     "formula with an unknown name": ("layouts.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
     "formula with a syntax error": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // "', r"layouts.yaml:24:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from ptxmma.catalog import listing
 from ptxmma.catalog.instructions import Catalog, instructions
+from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
 
@@ -50,6 +53,14 @@ def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
             assert found.documented == line.documented
             assert found.canonical == line.spelling.replace("nNk", f"n{found.extents.get('n')}k")
         assert line.n == tuple(found.extents["n"] for found in line.instructions if found.operation == "multiply")
+
+
+def test_groups_of_types() -> None:
+    assert _spellings(_list("--type", "fp8")) == _spellings(_list("--type", "e4m3")) | _spellings(_list("--type", "e5m2"))
+    assert _spellings(_list("--type", "int4")) == _spellings(_list("--type", "s4")) | _spellings(_list("--type", "u4"))
+    assert _spellings(_list("--type", "fp4", "--sparse")) == _spellings(_list("--type", "e2m1", "--sparse"))
+    wrong = _invoke("--type", "fp7")
+    assert (wrong.exit_code, "unknown element type 'fp7'; closest: fp" in wrong.output) == (2, True)
 
 
 def test_formats_in_memory_are_types() -> None:
@@ -132,9 +143,65 @@ def test_formats_say_the_same() -> None:
     assert json.loads(_invoke(*arguments, "--format", "json").output) == rows
 
 
+def _count(*arguments: str) -> int:
+    return len(_list("--all", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("H100", "sm_90a"), ("h100 pcie", "sm_90a"), ("NVIDIA H200", "sm_90a"), ("hopper", "sm_90a"), ("90", "sm_90"), ("9.0", "sm_90"),
+        ("compute_90a", "sm_90a"), ("SM_90A", "sm_90a"), ("100f", "sm_100f"), ("a100", "sm_80"), ("4090", "sm_89"), ("rtx 5090", "sm_120a"),
+        ("GeForce RTX 5090", "sm_120a"), ("b200", "sm_100a"), ("Orin", "sm_87"), ("rtx_2080", "sm_75"),
+    ],
+)  # fmt: skip
+def test_targets_by_the_names_of_gpus(name: str, target: str, catalog: Catalog) -> None:
+    assert target_named(catalog.database.spec, name) == target
+
+
+def test_every_gpu_has_its_target(catalog: Catalog) -> None:
+    spec = catalog.database.spec
+    for gpu in spec.gpus:
+        assert gpu.target in {entry.name for entry in spec.targets}
+        for name in gpu.names:
+            assert target_named(spec, name) == target_named(spec, name.upper()) == gpu.target
+    rows = _list("--target", "h100", "--family", "wgmma")
+    assert rows == _list("--target", "sm_90a", "--family", "wgmma")
+    assert rows
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("blackwell", "may be one of several targets; name one: sm_100a: B200, GB200; sm_103a: B300, GB300"),
+        ("rtx 6000", "sm_75: Quadro RTX 6000; sm_89: RTX 6000 Ada; sm_120a: RTX PRO 6000 Blackwell"),
+        ("h1000", "unknown target 'h1000'; closest: H100"),
+        ("pcie", "unknown target 'pcie'"),
+    ],
+)
+def test_names_of_several_gpus_or_of_none(name: str, said: str) -> None:
+    for verb in (["list"], ["check"]):
+        result = CliRunner().invoke(main, [*verb, "--target", name])
+        assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_a_reader_that_stops_early_is_no_failure() -> None:
+    """The status is that of the command, not of what reads it."""
+    command = f"{sys.executable} -m ptxmma list --all --format csv | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_nothing_is_legal_there() -> None:
     result = _invoke("--target", "sm_70", "--type", "e2m1", "--json")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "[]\n", "no instruction is like that\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "[]\n",
+        f"no instruction passes these filters; without --target there are {_count('--type', 'e2m1')}, "
+        f"without --type there are {_count('--target', 'sm_70')}\n",
+    )
+    both = _invoke("--target", "sm_70", "--type", "e2m1", "--family", "movmatrix")
+    assert "nor without any one of them" in both.stderr
     assert _invoke("--target", "sm_70", "--type", "e2m1").stdout.startswith("instruction  shape  types")
 
 
@@ -144,7 +211,7 @@ def test_a_made_up_family(toy_database: Path) -> None:
         "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy  m16n8k16  f32 f16 f16 f32  8  7.0  sm_80+   yes",
         "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad    m16n8k16  f32 f16 f16 f32  8  7.8  sm_90    yes",
     ]
-    assert "known: f16, f32" in _invoke("--database", str(toy_database), "--type", "q9").output
+    assert "known: f16, fp16, f32, fp32" in _invoke("--database", str(toy_database), "--type", "q9").output
 
 
 def test_spans() -> None:

@@ -133,6 +133,22 @@ CREATE TABLE release_floors (
   "ptx" TEXT NOT NULL
 );
 
+-- Products of one target, by the names that people use.
+CREATE TABLE gpus (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  "architecture" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE gpu_names (
+  "gpu" INTEGER NOT NULL REFERENCES gpus("id"),
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  PRIMARY KEY ("gpu", "position")
+) WITHOUT ROWID;
+
 -- A PTX ISA version and the CUDA release that brought it.
 CREATE TABLE isa_versions (
   "version" TEXT PRIMARY KEY,
@@ -1624,6 +1640,91 @@ INSERT INTO target_includes VALUES
 
 INSERT INTO release_floors VALUES
 (1,'sm_88',0,'13.0','7.3');
+
+INSERT INTO gpus VALUES
+(1,0,'sm_70','Volta','developer.nvidia.com/cuda-gpus'),
+(2,1,'sm_72','Volta','developer.nvidia.com/cuda-gpus'),
+(3,2,'sm_75','Turing','developer.nvidia.com/cuda-gpus'),
+(4,3,'sm_80','Ampere','developer.nvidia.com/cuda-gpus'),
+(5,4,'sm_86','Ampere','developer.nvidia.com/cuda-gpus'),
+(6,5,'sm_87','Ampere','developer.nvidia.com/cuda-gpus'),
+(7,6,'sm_89','Ada','developer.nvidia.com/cuda-gpus'),
+(8,7,'sm_90a','Hopper','developer.nvidia.com/cuda-gpus'),
+(9,8,'sm_100a','Blackwell','developer.nvidia.com/cuda-gpus'),
+(10,9,'sm_103a','Blackwell','developer.nvidia.com/cuda-gpus'),
+(11,10,'sm_110a','Blackwell','developer.nvidia.com/cuda-gpus'),
+(12,11,'sm_120a','Blackwell','developer.nvidia.com/cuda-gpus'),
+(13,12,'sm_121a','Blackwell','developer.nvidia.com/cuda-gpus');
+
+INSERT INTO gpu_names VALUES
+(1,0,'V100'),
+(1,1,'TITAN V'),
+(1,2,'Quadro GV100'),
+(2,0,'Jetson AGX Xavier'),
+(2,1,'Jetson Xavier NX'),
+(3,0,'T4'),
+(3,1,'TITAN RTX'),
+(3,2,'Quadro RTX 8000'),
+(3,3,'Quadro RTX 6000'),
+(3,4,'Quadro RTX 5000'),
+(3,5,'Quadro RTX 4000'),
+(3,6,'GeForce RTX 2080 Ti'),
+(3,7,'GeForce RTX 2080'),
+(3,8,'GeForce RTX 2070'),
+(3,9,'GeForce RTX 2060'),
+(4,0,'A100'),
+(4,1,'A30'),
+(5,0,'A40'),
+(5,1,'A10'),
+(5,2,'A16'),
+(5,3,'A2'),
+(5,4,'RTX A6000'),
+(5,5,'RTX A5000'),
+(5,6,'RTX A4000'),
+(5,7,'RTX A2000'),
+(5,8,'GeForce RTX 3090 Ti'),
+(5,9,'GeForce RTX 3090'),
+(5,10,'GeForce RTX 3080'),
+(5,11,'GeForce RTX 3070'),
+(5,12,'GeForce RTX 3060'),
+(5,13,'GeForce RTX 3050'),
+(6,0,'Jetson AGX Orin'),
+(6,1,'Jetson Orin NX'),
+(6,2,'Jetson Orin Nano'),
+(7,0,'L4'),
+(7,1,'L40'),
+(7,2,'L40S'),
+(7,3,'RTX 6000 Ada'),
+(7,4,'RTX 5000 Ada'),
+(7,5,'RTX 4000 Ada'),
+(7,6,'RTX 2000 Ada'),
+(7,7,'GeForce RTX 4090'),
+(7,8,'GeForce RTX 4080'),
+(7,9,'GeForce RTX 4070'),
+(7,10,'GeForce RTX 4060'),
+(8,0,'H100'),
+(8,1,'H200'),
+(8,2,'GH200'),
+(9,0,'B200'),
+(9,1,'GB200'),
+(10,0,'B300'),
+(10,1,'GB300'),
+(11,0,'Jetson Thor'),
+(11,1,'Jetson T5000'),
+(11,2,'Jetson T4000'),
+(12,0,'RTX PRO 6000 Blackwell'),
+(12,1,'RTX PRO 5000 Blackwell'),
+(12,2,'RTX PRO 4500 Blackwell'),
+(12,3,'RTX PRO 4000 Blackwell'),
+(12,4,'GeForce RTX 5090'),
+(12,5,'GeForce RTX 5080'),
+(12,6,'GeForce RTX 5070 Ti'),
+(12,7,'GeForce RTX 5070'),
+(12,8,'GeForce RTX 5060 Ti'),
+(12,9,'GeForce RTX 5060'),
+(12,10,'GeForce RTX 5050'),
+(13,0,'GB10'),
+(13,1,'DGX Spark');
 
 INSERT INTO isa_versions VALUES
 ('6.0','9.0','','13 Release Notes',0),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
+from ptxmma.catalog.target_names import target_named
 from ptxmma.catalog.variants import Spellings, expand, fixed_tokens
-from ptxmma.model import Database, InstructionSet, operand_names
+from ptxmma.model import Database, InstructionSet, Spec, operand_names
 
 __all__ = [
     "Catalog", "DatabaseLike", "Instruction", "Missing", "OperandForm", "UnknownInstruction",
@@ -153,9 +154,10 @@ def instructions(
 ) -> Iterator[Instruction]:
     """The instructions for which every given filter holds, as an iterator; the filters are checked at once.
 
-    ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an
-    earlier one.  ``family`` is that of a page of the reference, as ``mma.sp``.  ``atype`` is the type of A, ``element`` that of
-    any operand.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
+    ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
+    one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` is that of a page of
+    the reference, as ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
+    types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
 
     Raises:
         ValueError: a family, target, version, type or shape that the database does not have; it names the closest.
@@ -163,13 +165,13 @@ def instructions(
     held = catalog(database)
     spec = held.database.spec
     _known("family", family, (entry.family for entry in spec.instructions))
-    _known("target", target, (entry.name for entry in spec.targets))
+    target = None if target is None else target_named(spec, target)
     _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
     _known("atype", atype, (entry.name for entry in spec.types.elements))
-    _known("element type", element, (entry.name for entry in spec.types.elements))
+    elements = None if element is None else types_named(spec, element)
     if shape is not None:
         _known("shape", shape, (text for found in held.all() for text in _shapes(found)))
-    return _passing(held, family, target, ptx, atype, element, shape, sparse)
+    return _passing(held, family, target, ptx, atype, elements, shape, sparse)
 
 
 def _shapes(found: Instruction) -> tuple[str, ...]:
@@ -191,14 +193,14 @@ def _passing(
     target: str | None,
     ptx: str | None,
     atype: str | None,
-    element: str | None,
+    elements: Collection[str] | None,
     shape: str | None,
     sparse: bool | None,
 ) -> Iterator[Instruction]:
     for found in held.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
         if atype is not None and atype != _type_of_a(found):
             continue
-        if element is not None and element not in found.qualifiers.values():
+        if elements is not None and not any(value in elements for value in found.qualifiers.values()):
             continue
         if shape is not None and shape not in _shapes(found):
             continue
@@ -208,6 +210,22 @@ def _passing(
             if not any(ptx is None or version <= ptx for version in first):
                 continue
         yield found
+
+
+def types_named(spec: Spec, name: str) -> tuple[str, ...]:
+    """The element types of a name: one of the spec, or ``fp8``, ``fp4``, ``int8`` … for all signed floats or integers of that many bits.
+
+    Raises:
+        ValueError: no such type; it names the closest.
+    """
+    groups: dict[str, list[str]] = {}
+    for entry in spec.types.elements:
+        groups[entry.name] = [entry.name]
+        kind = {"float": "fp" if entry.sign else "", "signed": "int", "unsigned": "int"}.get(entry.form)
+        if kind:
+            groups.setdefault(f"{kind}{entry.bits}", []).append(entry.name)
+    _known("element type", name, groups)
+    return tuple(groups[name])
 
 
 def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:

@@ -56,7 +56,10 @@ class _Verbs(click.Group):
                 raise
             raise Failure(f"this needs {package}, which is not installed: pip install 'ptxmma[{_EXTRAS[package]}]'") from None
         except OSError as error:
-            if error.filename is not None or error.errno == errno.EPIPE:  # a reader that stops early is not a failure
+            if error.errno == errno.EPIPE:  # a reader that stops early is not a failure
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                ctx.exit(0)
+            if error.filename is not None:
                 raise
             raise Failure(f"the answer cannot be written: {error.strerror}") from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmma.cli.options import database_option
+from ptxmma.cli.options import catalog_of, database_option, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ FORMATS = ("text", "json", "sarif", "github")
 
 @click.command("check")
 @click.argument("files", metavar="[FILE|-]...", nargs=-1, type=click.Path())
-@click.option("--target", metavar="TARGET", help="Check for this target, whatever the module says.")
+@click.option("--target", metavar="TARGET", help="Check for this target, whatever the module says: sm_90a, 90, H100.")
 @click.option("--ptx", metavar="VERSION", help="Check for this PTX ISA version, whatever the module says.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")
@@ -42,7 +42,7 @@ def command(files: tuple[str, ...], target: str | None, ptx: str | None, form: s
     from ptxmma.check import Checker
 
     try:
-        checker = Checker(database, target=target, ptx=ptx, follow=not no_flow)
+        checker = Checker(database, target=target and named_target(catalog_of(database).database.spec, target), ptx=ptx, follow=not no_flow)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     unread: list[str] = []

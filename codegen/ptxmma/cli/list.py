@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ptxmma.cli.options import catalog_of, database_option, known_names, table_options
+from ptxmma.cli.options import catalog_of, database_option, known_names, named_target, table_options
 from ptxmma.cli.render import Table, draw
 
 
 @click.command("list")
 @click.option("--family", metavar="NAME", shell_complete=known_names("family"), help="Only this family: mma, mma.sp, wgmma …")
-@click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a.")
+@click.option(
+    "--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a, 90, H100, hopper."
+)
 @click.option(
     "--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="Only what a module of this PTX ISA version may use: 8.0."
 )
-@click.option("--type", "element", metavar="NAME", shell_complete=known_names("element"), help="Only with operands of this type: e4m3.")
+@click.option(
+    "--type",
+    "element",
+    metavar="NAME",
+    shell_complete=known_names("element"),
+    help="Only with operands of this type: e4m3, or fp8 for all of 8 bits.",
+)
 @click.option("--shape", metavar="SHAPE", help="Only of this shape: m16n8k32, or m64nNk16 for every N.")
 @click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
 @click.option("--all", "every", is_flag=True, help="A line for each instruction, also for those that differ in N alone.")
@@ -46,8 +56,10 @@ def command(
     from ptxmma.catalog.instructions import instructions
 
     spec = catalog_of(database).database.spec
+    target = named_target(spec, target)
+    filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "element": element, "shape": shape, "sparse": sparse}
     try:
-        matching = instructions(family=family, target=target, ptx=ptx, element=element, shape=shape, sparse=sparse, database=database)
+        matching = list(instructions(**filters, database=database))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     rows = [
@@ -63,5 +75,16 @@ def command(
         for line in listing.lines(matching, merged=not every)
     ]
     if not rows:
-        click.echo("no instruction is like that", err=True)
+        click.echo(_without_result(filters, database), err=True)
     draw(Table(("instruction", "shape", "types", "n", "ptx", "targets", "documented"), rows), form)
+
+
+def _without_result(filters: dict[str, Any], database: str | None) -> str:
+    """Which of the filters leave nothing: how many instructions pass the others without each."""
+    from ptxmma.catalog.instructions import instructions
+
+    options = {"element": "--type", "sparse": "--sparse" if filters["sparse"] else "--dense"}
+    given = [name for name, value in filters.items() if value is not None]
+    counts = {name: sum(1 for _ in instructions(**filters | {name: None}, database=database)) for name in given}
+    hints = [f"without {options.get(name, f'--{name}')} there are {count}" for name, count in counts.items() if count]
+    return f"no instruction passes these filters; {', '.join(hints) if hints else 'nor without any one of them'}"

@@ -105,6 +105,16 @@ def known_names(what: str) -> Callable[[click.Context, click.Parameter, str], li
     return complete
 
 
+def named_target(spec: Spec, name: str | None) -> str | None:
+    """The target of ``--target``: its own name, a number, a product or an architecture; exits with 2 for an unknown or ambiguous one."""
+    from ptxmma.catalog.target_names import target_named
+
+    try:
+        return None if name is None else target_named(spec, name)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
     """``--json`` of a verb whose answer is not a table."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)

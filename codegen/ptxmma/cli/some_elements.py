@@ -110,12 +110,14 @@ def _indices(table: Arrangement, axes: dict[str, int], asked: Asked, bits: bool)
 
 def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) -> Answer:
     """Where the index of an element of the packed A is."""
+    from ptxmma.matrices.arrangements import bit_range
+
     metadata = table.instruction.metadata
     lane, low, width = metadata.index(row, col, selector)
     chunk = col // metadata.granularity.kept
-    index = _range(low, width)
+    index = bit_range(low, width)
     where: Answer = {"place": f"lane {lane}, {table.operand.name}[{index}]"} if bits else {"lane": lane, "bits": index}
-    field = _range(*metadata.locate(row, chunk, selector)[1:])
+    field = bit_range(*metadata.locate(row, chunk, selector)[1:])
     columns = " or ".join(map(str, metadata.columns(col)))
     return {"row": row, "col": col, "selector": selector, **where, "chunk": chunk, "field": field, "from columns": columns}
 
@@ -125,6 +127,8 @@ def _described(table: Arrangement, asked: Asked) -> Answer:
     if table.layout.kind != "metadata" or asked.lane is None or asked.element is not None:
         raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")
     assert asked.bit is not None
+    from ptxmma.matrices.arrangements import bit_range
+
     metadata = table.instruction.metadata
     within("bit", asked.bit, table.elements * metadata.width)
     pattern = metadata.granularity
@@ -135,10 +139,6 @@ def _described(table: Arrangement, asked: Asked) -> Answer:
     first = at["chunk"] * pattern.kept + index * described
     cols = str(first) if described == 1 else f"{first} to {first + described - 1}"
     low = field * metadata.width
-    bits, whole = _range(low + index * pattern.index_bits, pattern.index_bits), _range(low, metadata.width)
+    bits, whole = bit_range(low + index * pattern.index_bits, pattern.index_bits), bit_range(low, metadata.width)
     chosen, row, chunk = (at[name] for name in ("selector", "row", "chunk"))
     return {"lane": asked.lane, "bits": bits, "field": whole, "selector": chosen, "row": row, "chunk": chunk, "cols": cols}
-
-
-def _range(low: int, width: int) -> str:
-    return f"{low + width - 1}:{low}" if width > 1 else str(low)

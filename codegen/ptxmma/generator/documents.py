@@ -17,6 +17,7 @@ from ptxmma.model import (
     Choice,
     Entry,
     Erratum,
+    Gpu,
     Granularity,
     InstructionSet,
     IsaVersion,
@@ -44,6 +45,7 @@ class Targets(Entry, frozen=True, kw_only=True):
     """Target architectures."""
 
     targets: Annotated[tuple[Target, ...], SOME]
+    gpus: tuple[Gpu, ...] = ()
 
 
 class IsaVersions(Entry, frozen=True, kw_only=True):

@@ -26,6 +26,11 @@ from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
 
 
+def bit_range(low: int, width: int) -> str:
+    """Bits as PTX writes them: ``"31:16"``, ``"0"`` for one alone."""
+    return f"{low + width - 1}:{low}" if width > 1 else str(low)
+
+
 class Place(NamedTuple):
     """A place in the threads' registers."""
 
@@ -38,7 +43,7 @@ class Place(NamedTuple):
     @property
     def bits(self) -> str:
         """The bits as PTX writes them: ``"31:16"``, ``"0"`` for one alone."""
-        return f"{self.low + self.width - 1}:{self.low}" if self.width > 1 else str(self.low)
+        return bit_range(self.low, self.width)
 
 
 class Arrangement(NamedTuple):

@@ -45,8 +45,7 @@ def product_operands(instruction: Instruction) -> ProductOperands:
     """The operands of an instruction that multiplies: A before B, as in its operand list."""
     operands = [operand for form in instruction.forms for operand in form.operands]
     accumulators = [operand for operand in operands if operand.kind == "accumulator"]
-    names = [operand.of or operand.name for operand in operands if operand.kind in ("fragment", "descriptor")]
-    a, b = dict.fromkeys(names)
+    a, b = instruction.variant.instruction.multiplicands
     m, n, _ = (instruction.extents[extent] for extent in "mnk")
     return ProductOperands(
         a=_multiplicand(instruction, a, m),
@@ -62,7 +61,7 @@ def _multiplicand(instruction: Instruction, name: str, lines: int) -> Multiplica
     if any(entry.sparse for entry in carriers):
         pattern = instruction.metadata.granularity
         depth = depth * pattern.kept // pattern.chunk
-    element = layouts.element_type(instruction.database.spec, instruction.qualifiers[carriers[0].type])
+    element = layouts.element_type(instruction.database.spec, instruction.matrix_types[name])
     return Multiplicand(name, element, lines, depth, any(entry.kind == "descriptor" for entry in carriers))
 
 

@@ -32,14 +32,14 @@ from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.sparsity import Choice, Fault, Granularity
-from ptxmma.model.target import IsaVersion, ReleaseFloor, Target
+from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
 from ptxmma.model.version import Version
 
 __all__ = [
     "COPY", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
-    "IsaVersion", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
+    "Gpu", "IsaVersion", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorMap", "Throughput", "Types", "Version",

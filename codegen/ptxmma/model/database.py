@@ -16,7 +16,7 @@ from ptxmma.model.peak import Throughput
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.sparsity import Choice, Granularity
-from ptxmma.model.target import IsaVersion, Target
+from ptxmma.model.target import Gpu, IsaVersion, Target
 
 
 class Spec(Entry, frozen=True, kw_only=True):
@@ -27,6 +27,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     scopes: dict[str, int]  # threads that execute together: {"thread": 1, "warp": 32, "warpgroup": 128}
     types: Types
     targets: tuple[Target, ...]
+    gpus: tuple[Gpu, ...] = ()
     isa_versions: tuple[IsaVersion, ...]
     instructions: tuple[InstructionSet, ...]
     register_layouts: tuple[RegisterLayout, ...] = ()

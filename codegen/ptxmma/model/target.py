@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from ptxmma.model.conditions import Entry
-from ptxmma.model.fields import Source, TargetName, Text, VersionText
+from ptxmma.model.fields import SOME, Source, TargetName, Text, VersionText
 
 
 class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
@@ -30,6 +30,15 @@ class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
     def suffix(self) -> str:
         """``"a"`` (this architecture only), ``"f"`` (its family) or ``""``."""
         return self.name[-1] if self.name[-1] in "af" else ""
+
+
+class Gpu(Entry, frozen=True, kw_only=True, cache_hash=True):
+    """Products of one target, by the names that people use."""
+
+    target: TargetName  # the target to compile for: "sm_90a", which has all features of the chip
+    architecture: Text  # "Hopper"
+    names: Annotated[tuple[Text, ...], SOME]  # ("H100", "H200")
+    source: Source
 
 
 class ReleaseFloor(Entry, frozen=True, kw_only=True, cache_hash=True):

@@ -20,6 +20,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield Problem(here, f"{target.name} includes itself")
         elif fault := _wrong_includes(context, target):
             yield Problem(here, f"{target.name} {fault}")
+    for index, gpu in enumerate(context.spec.gpus):
+        yield from context.known("target", [gpu.target], context.targets, "gpus", index, "target")
     yield from _order(context)
 
 

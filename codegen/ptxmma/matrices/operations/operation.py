@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.arrangements import Place, arrangement
+from ptxmma.matrices.arrangements import Place, arrangement, bit_range
 
 
 class MemoryPlace(NamedTuple):
@@ -24,7 +24,7 @@ class MemoryPlace(NamedTuple):
     @property
     def bits(self) -> str:
         """The bits, counted from the lowest of that byte: ``"15:0"``."""
-        return f"{self.low + self.width - 1}:{self.low}" if self.width > 1 else str(self.low)
+        return bit_range(self.low, self.width)
 
 
 class Move(NamedTuple):
@@ -59,7 +59,8 @@ class Operation:
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The parameters of :meth:`emulator` by the manual's names of the operands, with ``_`` for ``-``: ``{"p": "address"}``."""
-        raise NotImplementedError
+        operands = (operand for form in instruction.forms for operand in form.operands)
+        return {operand.name.replace("-", "_"): operand.kind for operand in operands if operand.access != "write"}
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:
         """The function that executes it: see :func:`ptxmma.emulate`.
@@ -98,12 +99,6 @@ def operand_of(instruction: Instruction, kind: str, access: str = "") -> Operand
 def register_place(instruction: Instruction, operand: Operand, lane: int, element: int) -> Place:
     """Register and bits of an element of a thread."""
     return arrangement(instruction, operand.name).place(lane, element)
-
-
-def inputs(instruction: Instruction) -> dict[str, str]:
-    """The kinds of the operands that an instruction reads, by their names with ``_`` for ``-``."""
-    operands = (operand for form in instruction.forms for operand in form.operands)
-    return {operand.name.replace("-", "_"): operand.kind for operand in operands if operand.access != "write"}
 
 
 def element_text(name: str, axes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.operations.memory_places import checked_stride, memory_place, memory_text
-from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, inputs, operand_of, register_place
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, operand_of, register_place
 
 
 class Store(Operation):
@@ -20,10 +20,6 @@ class Store(Operation):
         """Each element goes to memory."""
         source = self.traced(instruction)
         return f"{memory_text(instruction)} = {element_text(source.name, source.axes)}"
-
-    def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """The address, the registers, the stride."""
-        return inputs(instruction)
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on arrays."""

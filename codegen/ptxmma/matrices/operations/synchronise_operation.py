@@ -15,10 +15,6 @@ class Synchronise(Operation):
         """No operand changes."""
         return "orders other instructions; no matrix changes"
 
-    def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """Of an instruction that cannot be emulated."""
-        self._refuse(instruction)
-
     def emulator(self, instruction: Instruction) -> NoReturn:
         """There is nothing to emulate."""
         self._refuse(instruction)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, inputs, operand_of, register_place
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, operand_of, register_place
 
 
 class Transpose(Operation):
@@ -17,10 +17,6 @@ class Transpose(Operation):
         """Each element goes where its row and its column change places."""
         target, source = self.traced(instruction), operand_of(instruction, "fragment", "read")
         return f"{element_text(target.name, target.axes)} = {element_text(source.name, _swapped(target.axes))}"
-
-    def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """The registers."""
-        return inputs(instruction)
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on arrays."""
