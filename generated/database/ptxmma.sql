@@ -5,10 +5,10 @@
 -- Start with the views: variant_targets has a row for each variant and each target that accepts it, variant_needs a row for each variant.
 -- Every view of variants has their `identifier`.
 --
--- Tables follow the structs of ptxmma.json.  What an entry belongs to is a column with the name of its owner; `position` counts the
--- entries of a list or a mapping from 0.  Every `source` is a section of the PTX ISA in spec.document, or says who observed the fact.  A
--- `condition` is JSON, a list of alternatives, each of which gives the allowed values of some qualifiers or sizes; NULL holds always.
--- Truth is 1, falsehood 0.
+-- Tables follow the structs of ptxmma.json.  An entry has a column for its owner, with the owner's name.  `position` counts the entries of a
+-- list or a mapping from 0.  A `source` is a section of the manual that spec.document names, or the tool that observed the fact.  A
+-- `condition` is JSON: a list of alternatives, each with the allowed values of some qualifiers or sizes.  NULL means always.
+-- True is 1 and false is 0.
 
 BEGIN;
 PRAGMA defer_foreign_keys = ON;
@@ -858,7 +858,7 @@ CREATE TABLE layout_bits (
   PRIMARY KEY ("layout", "input", "bit")
 ) WITHOUT ROWID;
 
--- What variants that need the same share.
+-- What variants with the same requirements share.
 CREATE TABLE supports (
   "id" INTEGER PRIMARY KEY,
   "ptx" TEXT NOT NULL REFERENCES isa_versions("version")  -- the first PTX ISA version that has the instruction, whatever the target
@@ -1041,8 +1041,8 @@ CREATE TABLE layout_launches (
 
 -- Views ---------------------------------------------------------------------------------------------------------------------
 
--- Each variant and each target that accepts it by the newest assembler, with the first PTX ISA version that does and its CUDA release.
--- Its sizes are columns, but for those that are named like a qualifier: see variant_extents.
+-- Each variant with each target on which the newest assembler accepts it, the first PTX ISA version there, and its CUDA release.
+-- Sizes are columns, except those with the name of a qualifier: see variant_extents.
 CREATE VIEW variant_targets AS
   WITH named AS (
     SELECT variant
@@ -1122,8 +1122,8 @@ CREATE VIEW variant_targets AS
     LEFT JOIN named ON named.variant = variants.id
     LEFT JOIN sized ON sized.variant = variants.id;
 
--- What each variant needs at least: the first PTX ISA version that has it, whatever the target, and the targets of which one, or one that
--- includes it, is needed.  A target may ask for a later version: see variant_targets.
+-- The least that each variant needs: the first PTX ISA version that has it on any target, and the least targets.  It runs on these and on every
+-- target that includes one of them.  A target may need a later version: see variant_targets.
 CREATE VIEW variant_needs AS
   SELECT identifier, canonical, variants.instruction, supports.ptx, isa_versions.cuda,
     (SELECT group_concat(target, ' ') FROM support_targets WHERE support_targets.support = supports.id AND least) AS targets
@@ -1140,7 +1140,7 @@ CREATE VIEW variant_operands AS
     JOIN operand_list_members ON operand_list_members.operand_list = operand_lists.id
     JOIN operands ON operands.id = operand_list_members.operand;
 
--- Which rules hold for which variant: those of its instruction without a condition, and those whose condition it matches.
+-- The rules that hold for each variant: those of its instruction without a condition, and those whose condition it matches.
 CREATE VIEW variant_requirements AS
   SELECT identifier, requirements.*
   FROM variants JOIN requirements USING (instruction)

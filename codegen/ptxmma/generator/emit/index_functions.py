@@ -79,7 +79,7 @@ def _sparsities(catalog: Catalog) -> dict[str, list[Sparsity]]:
 
 
 def of_layout(layout: Layout, sparsities: list[Sparsity], source: str, observed: str = "") -> Iterator[IndexFunction]:
-    """The function of a layout the way of its formula, its inverse, and of a sparse matrix the columns of the full one."""
+    """The function of a layout in the direction of its formula, its inverse, and for a sparse matrix the columns of the full one."""
     name = layout.name
     to_axes = layout.map.outputs.keys() == layout.axes.keys()
     # The thread comes first, and what programs seldom choose last.
@@ -148,7 +148,7 @@ def _mapping(
 
 
 def _log2(number: int) -> int:
-    """The exponent of a power of two; anything else is no bit map."""
+    """The exponent of a power of two."""
     if number < 1 or number & (number - 1):
         raise ValueError(f"{number} is not a power of two")
     return number.bit_length() - 1

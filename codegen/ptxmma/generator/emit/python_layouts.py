@@ -65,7 +65,7 @@ def _identifier(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of the spec as it may stand in a docstring."""
+    """Text of the spec, escaped for a docstring."""
     return text.replace("\\", "/").replace('"', "'")
 
 

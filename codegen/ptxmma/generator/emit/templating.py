@@ -51,7 +51,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def source(name: str) -> str:
-    """The text of a hand-written file beside the templates, as it stands."""
+    """The text of a hand-written file beside the templates, unchanged."""
     loader = environment().loader
     assert loader is not None
     return loader.get_source(environment(), name)[0]

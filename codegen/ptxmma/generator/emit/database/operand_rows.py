@@ -124,7 +124,7 @@ class Operands:
         yield table(OperandListMember, (OperandListMember(number, *pair) for number, pair in places))
 
     def _row(self, operand: Operand) -> tuple[Value, ...]:
-        """The columns of :class:`OperandRow` behind the first."""
+        """The columns of :class:`OperandRow` after the first."""
         layout = operand.layout.name if operand.layout is not None else None
         pattern = self._model.number(operand.sparsity) if operand.sparsity is not None else None
         what = (operand.name, operand.kind, operand.title, operand.access, operand.element_type, operand.bits, operand.rows, operand.cols)

@@ -92,7 +92,7 @@ def is_scalar(kind: Type) -> bool:
 
 
 def to_value(value: Any) -> Value:
-    """A scalar as SQL has it."""
+    """A scalar as a value of SQL."""
     if value is None or type(value) in (str, int, float):
         return value  # type: ignore[no-any-return]
     return int(value) if isinstance(value, bool) else str(value)

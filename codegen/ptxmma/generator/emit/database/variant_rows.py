@@ -22,7 +22,7 @@ VariantId = Annotated[int, Meta(extra={"key": True, "references": "variants"})]
 
 
 class Support(msgspec.Struct):
-    """What variants that need the same share."""
+    """What variants with the same requirements share."""
 
     id: Id
     ptx: Annotated[

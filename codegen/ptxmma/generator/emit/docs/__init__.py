@@ -1,4 +1,4 @@
-"""The reference: a page for each instruction family and one for each part of the spec that families share.
+"""The reference: a page for each instruction family, and one for each part of the spec that families share.
 
 Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; ``docs/`` holds the site around them.
 """
@@ -68,7 +68,7 @@ def _families(catalog: Catalog, gallery: Gallery, families: list[str], forms: ov
 
 
 def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterator[_Page]:
-    """The pages of what families share, as far as the spec has it."""
+    """The pages of what families share; a part that the spec lacks has no page."""
     spec = catalog.database.spec
     known, asked = evidence.of(catalog.database), attached(catalog.database)
     yield "all_instructions", "all_instructions", overview.all_instructions(spec, forms)

@@ -1,4 +1,4 @@
-"""Sets of variants as few products of values: what a person calls "all shapes with either accumulator type"."""
+"""Sets of variants as few products of values, such as "all shapes with either accumulator type"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Values = tuple[tuple[str, ...], ...]
 
 
 def boxes(points: Iterable[tuple[tuple[str, ...], Member]]) -> list[tuple[Values, list[Member]]]:
-    """Few products that cover exactly the given points, in the order of the points, each with the members it covers.
+    """Cover exactly the given points with few products, in the order of the points, each with its members.
 
     ``points`` are ``(coordinates, member)``, all with equally many coordinates; several members may share one point.
     """

@@ -1,4 +1,4 @@
-"""Errata: the table, and what tools were asked about each of them."""
+"""Errata: the table, and the questions that tools were asked about each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def page(spec: Spec) -> dict[str, Any]:
 
 
 def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
-    """Errata as a table; on the page of all errata each is a target of references and refers to what tools answered."""
+    """Errata as a table.  On the page of all errata, each is a target of references and links to the answers of tools."""
 
     def section(erratum: Erratum) -> str:
         target = f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else ""
@@ -40,7 +40,7 @@ def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
 
 
 def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:
-    """What tools were asked about each erratum, and below each question who answered what."""
+    """The questions about each erratum, each followed by the answers of the tools."""
     return [
         {
             "label": _answers_label(erratum),

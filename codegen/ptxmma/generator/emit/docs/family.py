@@ -24,7 +24,7 @@ _Versions = tuple[tuple[str, Version], ...]
 
 
 class Row(NamedTuple):
-    """Variants of one form that need the same: every combination of ``values``, without what is copied from another qualifier."""
+    """Variants of one form with the same requirements: every combination of ``values``; copies of another qualifier are left out."""
 
     form: Form
     values: dict[str, tuple[str, ...]]
@@ -102,7 +102,7 @@ def rows(catalog: Catalog, entry: InstructionSet) -> list[Row]:
 
 
 def _stated(targets: requirements.Targets, variant: Variant) -> _Versions:
-    """The targets that the manual's rules leave, with the first version on each, whatever assemblers do."""
+    """The targets that the manual's rules admit, with the first version on each, whatever assemblers accept."""
     sets = tuple(rule.targets for rule in variant.requires if rule.targets)
     first = max(Version(rule.ptx) for rule in variant.requires if rule.ptx)
     return tuple(targets.first_versions(sets, first).items())
@@ -124,7 +124,7 @@ def _span(group: Sequence[Instruction]) -> str:
 
 
 def qualifier_table(entry: InstructionSet) -> str:
-    """What the placeholders of the syntax stand for."""
+    """The meaning and the values of each placeholder of the syntax."""
 
     def described(name: str) -> tuple[str, ...]:
         qualifier = entry.qualifiers[name]
@@ -146,19 +146,19 @@ def _where(condition: str) -> str:
 
 
 def _hidden(entry: InstructionSet, name: str) -> bool:
-    """Whether the usual value of a qualifier need not be shown: every form has the qualifier."""
+    """Whether tables leave out the usual value of a qualifier: they do where every form has the qualifier."""
     usual = entry.qualifiers[name].usual if name in entry.qualifiers else ""
     return bool(usual) and all(form.qualifiers.get(name, ("",))[0] for form in entry.forms)
 
 
 def usual(entry: InstructionSet) -> str:
-    """What the table of forms does not show."""
+    """The values that the table of forms leaves out."""
     hidden = [name for name in placeholders(entry.syntax) if _hidden(entry, name) and len(qualifier_values(entry, name)) > 1]
     return " and ".join(f"{rest.code('.' + name)} is {rest.code('.' + entry.qualifiers[name].usual)}" for name in hidden)
 
 
 def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
-    """The table of forms: shapes, types, what else they have, what they need."""
+    """The table of forms: shapes, types, modifiers, operands, requirements."""
     elements = {one.name for one in spec.types.elements}
     types = [name for name in placeholders(entry.syntax) if _names_types(entry, name, elements)]
     others = [name for name in placeholders(entry.syntax) if name not in (*types, entry.shape)]
@@ -188,7 +188,7 @@ def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
 
 
 def _shapes(values: Iterable[str]) -> str:
-    """Shapes that share a range of n name it once."""
+    """Shapes; those that share a range of n name it once."""
     spans: dict[str, list[str]] = {}
     for value in values:
         token, _, span = value.partition(" ")

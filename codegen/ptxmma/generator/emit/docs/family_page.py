@@ -51,7 +51,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, family: str, 
 
 
 def _every_shape(catalog: Catalog, entries: Iterable[InstructionSet]) -> Iterator[str]:
-    """The shapes that the page abbreviates: the search should find them."""
+    """The shapes that the page abbreviates, for the search."""
     for entry in entries:
         for instruction in catalog.of(entry.name):
             if instruction.variant.ranging:
@@ -89,7 +89,7 @@ def _instruction(catalog: Catalog, entry: InstructionSet, forms: Sequence[Row], 
 
 
 def _statements(representatives: Iterable[Instruction]) -> list[str]:
-    """What an instruction does with its operands; where variants do different things, each with the first that does it."""
+    """What an instruction does with its operands; where variants differ, each statement with the first variant that does so."""
     statements: dict[str, str] = {}
     for instruction in representatives:
         statements.setdefault(operation(instruction).statement(instruction), instruction.canonical)

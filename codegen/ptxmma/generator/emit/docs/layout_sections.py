@@ -50,7 +50,7 @@ def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict
 
 
 def _relation(gallery: Gallery, made: Made | None) -> str:
-    """Of which stated fragments a measured one is made."""
+    """A sentence that relates a measured fragment to stated ones."""
     if made is None:
         return ""
     stated = made.instruction
@@ -63,7 +63,7 @@ def _relation(gallery: Gallery, made: Made | None) -> str:
 
 
 def _title(use: Use, group: Iterable[Use]) -> str:
-    """What a section is about: the operands, the sizes of what they hold, and the modifiers that they are for."""
+    """The operands of a section, the sizes of their matrices, and the modifiers."""
     layout = use.layout
     names = [use.operand.name] if layout.kind != "fragment" else list(layout.operands)
     title = f"{' and '.join(map(rest.code, names))}: {pictures.size(layout, bool(layout.growing))}"
@@ -76,7 +76,7 @@ def _title(use: Use, group: Iterable[Use]) -> str:
 
 
 def _unique(group: Iterable[Use]) -> list[Use]:
-    """One use for each shape and type, whichever operand it is."""
+    """One use for each shape and type, of whichever operand."""
     return list({(use.shape, use.element): use for use in group}.values())
 
 
@@ -88,7 +88,7 @@ def _code(layout: Layout) -> list[str]:
 
 
 def _matters(layout: Layout, name: str) -> bool:
-    """Whether a reader needs to know the value: not of an axis that tells a single copy apart."""
+    """Whether a formula shows an axis: not one that counts a single copy."""
     return name not in layout.apart or layout.axes[name] > 1
 
 

@@ -81,7 +81,7 @@ def _plan(spec: Spec, variant: Variant, operand: Operand) -> Plan:
 
 
 def _sizes(use: Use) -> str:
-    """The size of what it lays out, and the modifiers that it is for: ``4 x 8 x 8, .x4.trans``."""
+    """The size of a matrix, and the modifiers that decide on its layout: ``4 x 8 x 8, .x4.trans``."""
     return ", ".join(filter(None, [pictures.size(use.layout, bool(use.layout.growing)), use.modifiers]))
 
 

@@ -1,4 +1,4 @@
-"""Formulas as a person would write them for one case: sizes put in, trivial arithmetic carried out, useless helpers dropped.
+"""Formulas as one writes them for one case: sizes are numbers, trivial arithmetic is done, useless helpers are gone.
 
 With 16-bit elements ``e = 32 // bits`` disappears and ``e * thread + slot + 4 * e * (register // 2)`` reads
 ``2 * thread + slot + 8 * (register // 2)``.
@@ -50,7 +50,7 @@ def _text(text: str, known: Mapping[str, ast.expr]) -> str:
 
 
 def _fold(tree: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
-    """A formula with what is known put in, and no operation left whose result is plain to see."""
+    """A formula with known names replaced and constant operations evaluated."""
     if isinstance(tree, ast.Name):
         return known.get(tree.id, tree)
     if isinstance(tree, ast.BinOp):

@@ -65,7 +65,7 @@ def register_type_table(
 
 
 def _here(when: Sequence[Condition], entry: InstructionSet) -> tuple[Condition, ...]:
-    """A condition on the page of a family: what is about the family itself goes without saying."""
+    """A condition without the parts that name the family, since the page is about it."""
     about = ("family", "name")
     parts = [part for part in when if all(getattr(entry, name) in part.get(name, (getattr(entry, name),)) for name in about)]
     left = tuple({name: values for name, values in part.items() if name not in about} for part in parts)

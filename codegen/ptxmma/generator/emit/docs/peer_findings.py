@@ -1,4 +1,4 @@
-"""The page of the peers: what CuTe and PyTorch say of the same instructions."""
+"""The page of the peers: how CuTe and PyTorch describe the same instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the evidence: who was asked what, and what came of it, from ``spec/evidence/``."""
+"""The page of the evidence: the witnesses, the questions and the answers, from ``spec/evidence/``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> di
 
 
 def witness_table(tools: Iterable[Tool], *, without: Collection[str] = ()) -> str:
-    """Who was asked; of digests the start, which tells files apart."""
+    """The witnesses; a digest is cut to its first digits."""
     return struct_tables.table(
         tools,
         titles={"name": "Witness", "sha256": "SHA-256", "date": "Asked on"},
@@ -48,7 +48,7 @@ def witness_table(tools: Iterable[Tool], *, without: Collection[str] = ()) -> st
 
 
 def forms(entry: InstructionSet, rows: Sequence[family.Row], summary: Summary) -> str:
-    """What stands behind each form of an instruction, for the page of its family; nothing where nobody was asked."""
+    """The evidence for each form of an instruction, for the page of its family; empty without witnesses."""
     if not summary.tools:
         return ""
     header = ("Form", "Variants", "Assembled by CUDA", "On a chip", "CuTe")
@@ -66,7 +66,7 @@ def _form(entry: InstructionSet, row: family.Row, summary: Summary) -> Sequence[
 
 
 def _counted(counts: dict[str, int], of: int) -> str:
-    """``"natively"`` where it is all of them, ``"12 natively, 4 not executed"`` else."""
+    """``"natively"`` where all are alike, otherwise ``"12 natively, 4 not executed"``."""
     return ", ".join(what if count == of else f"{count} {what}" for what, count in counts.items() if count)
 
 
@@ -87,7 +87,7 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
 
 
 def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summary: Summary) -> dict[str, Any]:
-    """What the page shows of a chip beside the totals; nothing where none was asked."""
+    """What the page shows of a chip beside the totals; empty if none was asked."""
     if witness.run is None:
         return {}
     replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.how == "through other code"}
@@ -104,7 +104,7 @@ def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summa
 
 
 def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterator[Sequence[str]]:
-    """The machine instructions by family and shape, with the types that they stand for."""
+    """The machine instructions by family and shape, with the instructions that they replace."""
     grouped: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for instruction in catalog.all():
         if instruction.canonical in replaced:
@@ -119,7 +119,7 @@ def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterato
 
 
 def _caught(witness: Witness) -> dict[str, Any]:
-    """Who contradicts mutants first, and how many of all; nothing where none were tried."""
+    """The witnesses that contradict mutants first, and their shares; empty if none were tried."""
     if witness.run is None:
         return {}
     totals = witness.run.totals

@@ -27,7 +27,7 @@ _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
 def text(plain: str) -> str:
-    """``plain`` as running text that says exactly this, wherever on a line it comes."""
+    """``plain`` as running text that means exactly itself, anywhere on a line."""
     escaped = _MARKUP.sub(r"\\\g<0>", plain)
     return rf"\ {escaped}" if _STARTS_BLOCK.match(plain) else escaped
 
@@ -86,7 +86,7 @@ def bullets(items: Iterable[str]) -> str:
 
 
 def totals(run: Run | None) -> dict[str, str]:
-    """The totals of a witness; a dash for what it did not count, and nothing at all without a run."""
+    """The totals of a witness, with a dash for a total that it lacks; empty without a run."""
     return defaultdict(lambda: NOTHING, {name: f"{count:,}" for name, count in run.totals.items()}) if run else {}
 
 

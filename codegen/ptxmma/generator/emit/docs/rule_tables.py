@@ -1,4 +1,4 @@
-"""What holds for an instruction besides its forms and operands: requirements, arithmetic, and facts in words."""
+"""What else the spec says of an instruction: arithmetic, and facts in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of structs: a column for each field of their class, with its title; what a page shows otherwise is said where it is asked for."""
+"""Tables of structs: a column for each field of the class.  The caller says what a page shows otherwise."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table(
     without: Collection[str] = (),
     kind: str = "",
 ) -> str:
-    """A row for each entry and a column for each field of theirs, but for columns that are empty throughout.
+    """A row for each entry and a column for each field; columns that are empty throughout are left out.
 
     Args:
         entries: structs of one class; no entries, no table.
