@@ -98,15 +98,20 @@ def assembler(
 ) -> None:
     """Ask ptxas: every instruction on every target in every version, and what lies one change away.
 
-    Answers are kept: an interrupted run goes on where it stopped.
+    Answers are kept: an interrupted run goes on where it stopped. With --family, --record replaces the lines of these families in a file
+    and keeps those of the others.
     """
-    from ptxmma_proof import sweep
+    from ptxmma_proof import records, sweep
 
     def run(day: str) -> Result:
-        outcome = sweep.run(read(spec, overlay), _assemblers(ptxas), targets, families, jobs or -1)
-        return Result(outcome.words(), outcome.record(day), outcome.agrees)
+        catalog = read(spec, overlay)
+        outcome = sweep.run(catalog, _assemblers(ptxas), targets, families, jobs or -1)
+        lines = outcome.record(day)
+        if record is not None and families:
+            lines = records.updated(record, lines, catalog)
+        return Result(outcome.words(), lines, outcome.agrees)
 
-    _finish(run, record, date, (ptxas, targets, families))
+    _finish(run, record, date, (ptxas, targets))
 
 
 @main.command()

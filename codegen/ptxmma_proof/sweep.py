@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import matrix, negative_space, neighbours, questions
+from ptxmma_proof import matrix, negative_space, neighbours, questions, records
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.matrix import Column, Difference, Subject
 from ptxmma_proof.negative_space import Batch, Disagreement, Explanations
@@ -144,20 +145,14 @@ def _recorded(outcome: Outcome, date: str) -> Iterator[Line]:
     assemblers = list(dict.fromkeys(column.assembler for column in outcome.columns))
     known = {column.target for column in outcome.columns}
     targets = [target.name for target in catalog.database.spec.targets if target.name in known]
-    explained = sum(bool(each.explanation) for each in outcome.disagreements)
+    parts = {family: witnesses.Part(date=date, totals=_totals(outcome, family)) for family in outcome.space}
     yield witnesses.Run(
         date=date,
         spec=catalog.database.spec.version,
         tools=tuple(tool(each, date) for each in assemblers),
         targets=tuple(targets),
-        totals={
-            "answers": sum(matrix.asked(outcome.columns).values()),
-            "disagreements": outcome.wrong,
-            "neighbours": sum(map(len, outcome.space.values())),
-            "neighbour_answers": outcome.neighbour_answers,
-            "explained": explained,
-            "unexplained": len(outcome.disagreements) - explained,
-        },
+        totals=records.totals(parts),
+        families=parts,
     )
     answers: dict[str, dict[str, str]] = {}
     for instruction, lines in _lines_of(outcome.subject).items():
@@ -167,6 +162,21 @@ def _recorded(outcome: Outcome, date: str) -> Iterator[Line]:
         answers[name] = common
         yield witnesses.Assembled(instruction=instruction, facts=digest.asked(catalog.find(instruction), targets), answer=name)
     yield from (witnesses.Answer(name=name, accepted=accepted) for name, accepted in sorted(answers.items()))
+
+
+def _totals(outcome: Outcome, family: str) -> dict[str, int]:
+    """The numbers of a family; a target on which an assembler differs counts in each of them."""
+    lines = {line for line, found in zip(outcome.subject.lines.texts, outcome.subject.instructions, strict=True) if found.family == family}
+    differing = sum(max(not each.lines, len(lines.intersection(each.lines))) for each in outcome.differences)
+    explained = Counter(bool(each.explanation) for each in outcome.disagreements if each.line in outcome.space[family])
+    return {
+        "answers": len(lines) * sum(len(column.sound) for column in outcome.columns),
+        "disagreements": differing,
+        "neighbours": len(outcome.space[family]),
+        "neighbour_answers": sum(len(batch.lines.texts) for batch in outcome.batches if batch.family == family),
+        "explained": explained[True],
+        "unexplained": explained[False],
+    }
 
 
 def tool(assembler: Assembler, date: str) -> Tool:

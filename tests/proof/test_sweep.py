@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma import paths
 from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Answer, Assembled, Line, Part, Run, Tool
 from ptxmma.generator import pipeline
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import assemblers, matrix, neighbours, questions, sweep
+from ptxmma_proof import assemblers, matrix, neighbours, questions, records, sweep
 from ptxmma_proof.commands import main
 from ptxmma_proof.line_legality import Legality
 
@@ -182,8 +184,51 @@ def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
     assert run.targets == ("sm_90",)
 
 
+def test_a_run_of_a_family_keeps_the_lines_of_others(catalog: Catalog, tmp_path: Path) -> None:
+    path = tmp_path / "assembler.jsonl"
+    tools = (Tool(kind="assembler", name="CUDA 11.8", sha256="1" * 64, date="2026-01-01"),)
+    spellings = {family: next(found.canonical for found in catalog.all() if found.family == family) for family in ("mma", "wgmma", "wmma")}
+
+    def record(date: str, answers: dict[str, str], tools: tuple[Tool, ...] = tools) -> list[Line]:
+        parts = {family: Part(date=date, totals={"answers": len(date + answer)}) for family, answer in answers.items()}
+        run = Run(date=date, spec="1", tools=tools, targets=("sm_80",), totals=records.totals(parts), families=parts)
+        assembled = [Assembled(instruction=spellings[family], facts="0" * 12, answer=answer) for family, answer in answers.items()]
+        return [run, *assembled, *(Answer(name=name, accepted={"sm_80": name}) for name in sorted({*answers.values()}))]
+
+    first = record("2026-01-01", {"mma": "a", "wgmma": "b"})
+    assert records.updated(path, first, catalog) == first  # there is no file yet
+    gone = Assembled(instruction="mma.gone", facts="0" * 12, answer="a")
+    witnesses.write(path, [*first, gone])
+    run, *lines = records.updated(path, record("2026-02-02", {"wgmma": "c", "wmma": "a"}), catalog)
+    assert isinstance(run, Run)
+    assert {family: part.date for family, part in run.families.items()} == {
+        "mma": "2026-01-01",
+        "wgmma": "2026-02-02",
+        "wmma": "2026-02-02",
+    }
+    assert (run.date, run.totals) == ("2026-02-02", {"answers": 33})
+    of = {line.instruction: line.answer for line in lines if isinstance(line, Assembled)}
+    assert of == {spellings["mma"]: "a", spellings["wgmma"]: "c", spellings["wmma"]: "a"}
+    assert [line.name for line in lines if isinstance(line, Answer)] == ["a", "c"]
+    other = (msgspec.structs.replace(tools[0], sha256="2" * 64),)
+    with pytest.raises(ValueError, match="is the record of other assemblers or targets; ask about every family: leave --family out"):
+        records.updated(path, record("2026-02-02", {"wgmma": "c"}, other), catalog)
+    whole = record("2026-02-02", {"mma": "a", "wgmma": "c"}, other)
+    assert records.updated(path, whole, catalog) == whole  # nothing of the other assemblers is left
+
+
+def test_the_record_of_a_family_is_updated(fake: Fake, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    for date in ("2026-01-02", "2026-01-03"):
+        assert _verify(fake, "--family", "toy", "--record", str(path), "--date", date).exit_code == 0
+        run = witnesses.Witness(path).run
+        assert run is not None
+        assert run.totals == run.families["toy"].totals
+        assert run.families["toy"].date == date
+
+
 def test_a_part_does_not_replace_the_evidence_of_the_whole() -> None:
-    result = CliRunner().invoke(main, ["assembler", "--family", "wgmma", "--record", str(paths.SPEC / "evidence" / "assembler.jsonl")])
+    result = CliRunner().invoke(main, ["assembler", "--target", "sm_90a", "--record", str(paths.SPEC / "evidence" / "assembler.jsonl")])
     assert result.exit_code == 2
     assert "holds the evidence of the whole" in " ".join(result.stderr.split())
 

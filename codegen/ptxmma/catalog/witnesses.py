@@ -45,6 +45,18 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A line of a file."""
 
 
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What came of the instructions of one family.
+
+    Attributes:
+        date: when they were asked about.
+        totals: as those of the :class:`Run`.
+    """
+
+    date: str
+    totals: dict[str, Count]
+
+
 class Run(Record, frozen=True, kw_only=True):
     """The first line: who was asked, and what came of it in total.
 
@@ -54,6 +66,7 @@ class Run(Record, frozen=True, kw_only=True):
         tools: all that took part; of assemblers the oldest first.
         targets: that were asked about.
         totals: numbers for the pages, by name: ``{"answers": 4567890}``.
+        families: of what single families can be asked about: the numbers of each; the totals are their sums.
     """
 
     date: str
@@ -61,6 +74,7 @@ class Run(Record, frozen=True, kw_only=True):
     tools: tuple[Tool, ...]
     targets: tuple[str, ...] = ()
     totals: dict[str, Count]
+    families: dict[str, Part] = msgspec.field(default_factory=dict)
 
 
 class Answer(Record, frozen=True, kw_only=True):

@@ -1,0 +1,57 @@
+"""The record of the assemblers, family by family: a run of some families leaves the lines of the others as they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ptxmma.catalog import witnesses
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Answer, Assembled, Line, Part, Run
+
+
+def totals(parts: Mapping[str, Part]) -> dict[str, int]:
+    """The sums over all families."""
+    sums = Counter[str]()
+    for part in parts.values():
+        sums.update(part.totals)
+    return {name: sums[name] for name in sums}
+
+
+def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
+    """The lines of a run together with those that a file has of other families; instructions that the catalog lacks are left out.
+
+    Args:
+        path: of the record; it need not exist.
+        lines: of the run, which comes first.
+        catalog: that knows the family of each instruction.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no record, or one of other assemblers or targets.
+    """
+    if not path.exists():
+        return list(lines)
+    before = witnesses.read(path)
+    run, known = lines[0], before[0] if before else None
+    if not isinstance(run, Run) or not isinstance(known, Run):
+        raise ValueError(f"{path}:1: the first line must be the run")
+    family_of = {found.canonical: found.family for found in catalog.all()}
+    others = {family: part for family, part in known.families.items() if family not in run.families and family in family_of.values()}
+    if not others:
+        return list(lines)
+    if _asked(run) != _asked(known):
+        raise ValueError(f"{path} is the record of other assemblers or targets; ask about every family: leave --family out")
+    kept = [line for line in before if isinstance(line, Assembled) and family_of.get(line.instruction) in others]
+    assembled = [*kept, *(line for line in lines if isinstance(line, Assembled))]
+    answers = {line.name: line for line in (*before, *lines) if isinstance(line, Answer)}
+    parts = {family: part for family in family_of.values() if (part := run.families.get(family) or others.get(family))}
+    whole = msgspec.structs.replace(run, families=parts, totals=totals(parts))
+    return [whole, *assembled, *(answers[name] for name in sorted({line.answer for line in assembled}))]
+
+
+def _asked(run: Run) -> tuple[object, ...]:
+    return [(tool.name, tool.sha256) for tool in run.tools], run.targets
