@@ -204,7 +204,7 @@ def _executed(catalog: Catalog, rows: Iterable[Row]) -> Iterator[witnesses.Execu
             facts=digest.computed(catalog.find(name)),
             launches=dict(launches),
             wrong=sum(row.wrong for row in found),
-            machine=tuple(sorted({sass.text(row.machine) for row in found if row.machine or catalog.find(name).operation == "multiply"})),
+            machine=tuple(sorted({sass.text(row.machine) for row in found})),
         )
 
 

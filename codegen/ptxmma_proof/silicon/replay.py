@@ -26,7 +26,8 @@ from ptxmma_proof.silicon.kernels import Chip, Kernel
 from ptxmma_proof.silicon.products import Drawn
 from ptxmma_proof.silicon.transferred import Transfer
 
-#: Launches of the chip of ``spec/evidence/silicon.jsonl``: all of warp-level instructions, of warpgroups' many N some.
+#: Launches of the chip of ``spec/evidence/silicon.jsonl``: of warp-level instructions those without a state space, of warpgroups' many N
+#: some.
 RECORDED = Path(__file__).parent.parent / "recorded" / "launches.jsonl"
 
 
