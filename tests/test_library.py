@@ -15,7 +15,7 @@ import pytest
 
 import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
-from ptxmma.catalog.variants import ordered_tokens
+from ptxmma.catalog.spellings import ordered_tokens
 from ptxmma.model import Observation
 
 

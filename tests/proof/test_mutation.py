@@ -10,7 +10,7 @@ from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Run
 from ptxmma.generator import load
-from ptxmma.generator.load import Document
+from ptxmma.generator.yaml_document import Document
 from ptxmma_proof.mutation import facts, formulas, trial
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.facts import Mutant

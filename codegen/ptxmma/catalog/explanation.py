@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction
-from ptxmma.catalog.variants import ordered_tokens, qualifier_values, sizes_in
+from ptxmma.catalog.spellings import ordered_tokens
+from ptxmma.catalog.variants import qualifier_values, sizes_in
 
 #: So many numbers are listed one by one.
 _FEW = 6

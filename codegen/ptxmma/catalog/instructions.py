@@ -10,8 +10,9 @@ import msgspec
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
+from ptxmma.catalog.spellings import Spellings
 from ptxmma.catalog.target_names import target_named
-from ptxmma.catalog.variants import Spellings, expand, fixed_tokens
+from ptxmma.catalog.variants import expand, fixed_tokens
 from ptxmma.model import Database, InstructionSet, Spec, operand_names
 
 __all__ = [

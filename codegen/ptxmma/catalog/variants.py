@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from ptxmma.model import Extents, Facts, Form, Ignored, InstructionSet, Observation, Requirement, matches
+from ptxmma.model import Extents, Facts, Form, InstructionSet, Observation, Requirement, matches
 
 _PART = re.compile(r"\.?\{\.?(\w+)\}")
 _EXTENT = re.compile(r"\{(\w+)\}")
@@ -207,12 +207,6 @@ def recased(token: str) -> str:
     return token.replace("::", "_").replace(".", "_").lower()
 
 
-# --- spellings --------------------------------------------------------------------------------------------------------------
-
-#: A spelling without what assemblers ignore: its unordered tokens, sorted, and the tokens of each ordered group as they come.
-SpellingKey = tuple[tuple[str, ...], ...]
-
-
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
     """Every value that some form gives a qualifier."""
     values: set[str] = set()
@@ -223,81 +217,3 @@ def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
         points = points_of(form) if any("{" in value for value in given) else [{}]
         values.update(spelled(value, point) for value in given if value for point in points)
     return frozenset(values)
-
-
-def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:
-    """The tokens whose order counts, each with the number of its group."""
-    return {
-        token: index
-        for index, names in enumerate(instruction.ordered)
-        for name in names
-        for token in (qualifier_values(instruction, name) if name in instruction.qualifiers else (name,))
-    }
-
-
-def without_ignored(instruction: InstructionSet, spelling: str, first: int = 0) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
-    """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries."""
-    for number, entry in enumerate(instruction.ignored[first:], first + 1):
-        start = _end(instruction, entry.behind, spelling) if entry.behind else 0
-        rest, count = _modifiers(entry.modifiers).subn("", spelling[start:])
-        if 0 < count <= (entry.most or count):
-            shorter = spelling[:start] + rest
-            yield shorter, (entry,)
-            yield from ((shortest, (entry, *others)) for shortest, others in without_ignored(instruction, shorter, number))
-
-
-def _end(instruction: InstructionSet, name: str, spelling: str) -> int:
-    """Where the last value of a qualifier ends in a spelling; its length where there is none."""
-    values = [match.end() for match in _modifiers(tuple(qualifier_values(instruction, name))).finditer(spelling)]
-    return values[-1] if values else len(spelling)
-
-
-@functools.cache
-def _modifiers(texts: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds any of these modifiers, the longest where one begins like another."""
-    return re.compile(rf"\.(?:{'|'.join(map(re.escape, sorted(texts, key=len, reverse=True)))})(?![^.])")
-
-
-def with_defaults(instruction: InstructionSet, tokens: list[str]) -> Iterator[tuple[list[str], str, str]]:
-    """The spelling with each default spelt out that it leaves open: ``(tokens, qualifier, value)``."""
-    for name, qualifier in instruction.qualifiers.items():
-        if qualifier.default and not qualifier_values(instruction, name) & set(tokens):
-            for default in qualifier.default:
-                yield [*tokens, default.value], name, default.value
-
-
-class Spellings:
-    """Finds the variant of any spelling that assemblers accept, for the variants of one instruction."""
-
-    def __init__(self, instruction: InstructionSet, variants: Iterable[Variant]) -> None:
-        self._instruction = instruction
-        self._ordered = ordered_tokens(instruction)
-        self._index = {self._key(variant.canonical.split(".")): variant for variant in variants}
-
-    def find(self, spelling: str) -> Variant | None:
-        """The variant that ``spelling`` means, or None."""
-        opcode = self._instruction.opcode or self._instruction.syntax.split(".")[0]
-        if not f"{spelling}.".startswith(f"{opcode}."):
-            return None
-        tokens = spelling.split(".")
-        for token in self._instruction.repeatable:
-            while tokens.count(token) > 1:
-                tokens.remove(token)
-        found = self._index.get(self._key(tokens))
-        if found is not None:
-            return found
-        for fuller, name, value in with_defaults(self._instruction, tokens):
-            found = self._index.get(self._key(fuller))
-            if found is not None and any(
-                default.value == value and matches(default.when, found.facts) for default in self._instruction.qualifiers[name].default
-            ):
-                return found
-        return None
-
-    def _key(self, tokens: list[str]) -> SpellingKey:
-        loose: list[str] = []
-        groups: list[list[str]] = [[] for _ in self._instruction.ordered]
-        for token in tokens:
-            group = self._ordered.get(token)
-            (loose if group is None else groups[group]).append(token)
-        return (tuple(sorted(loose)), *map(tuple, groups))

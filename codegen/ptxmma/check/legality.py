@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.variants import without_ignored
+from ptxmma.catalog.spellings import without_ignored
 from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_single, wanted
 from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from ptxmma.generator.documents import KINDS, MANDATORY
-from ptxmma.generator.load import Document, Path_, nearest
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
+from ptxmma.generator.yaml_document import Document, Path_, nearest
 from ptxmma.model import Spec, Types
 
 #: The kinds of which a spec has one document.

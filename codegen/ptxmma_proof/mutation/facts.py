@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ptxmma.generator.load import Document, Path_
+from ptxmma.generator.yaml_document import Document, Path_
 from ptxmma_proof.mutation import formulas
 
 #: Keys of words for readers, of citations and of names that are ours, in any document.

@@ -18,9 +18,9 @@ from ptxmma.catalog.witnesses import Line
 from ptxmma.generator import load
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
-from ptxmma.generator.load import Document
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.spec_rules import check
+from ptxmma.generator.yaml_document import Document
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.assembled import Assembled
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample

@@ -17,7 +17,7 @@ from ptxmma.model import COPY, Layout
 from ptxmma.model.bitmap import BitMap
 
 if TYPE_CHECKING:
-    from ptxmma.catalog.operands import Operand
+    from ptxmma.catalog.operands.operand import Operand
 
 #: What a tiling calls the number of a matrix.
 _MATRIX = "matrix"
