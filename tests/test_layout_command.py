@@ -113,7 +113,7 @@ def test_what_threads_hold_is_the_inverse(catalog: Catalog) -> None:
         found = arrangement(instruction, name)
         if found.rows * found.cols > 2048:
             continue
-        held = found.held(range(found.threads), range(found.elements))
+        held = found.contents(range(found.threads), range(found.elements))
         back = {at: (lane, element) for lane, line in enumerate(held) for element, at in enumerate(line) if at is not None}
         places = found.places(range(found.rows), range(found.cols))
         assert back == {(row, col): place[:2] for row, line in enumerate(places) for col, place in enumerate(line)}

@@ -105,7 +105,7 @@ def _by_lane(table: Arrangement, extent: _Extent, bits: bool) -> _Grid:
         edges = (_edge(range(first, first + size, size))[0] for first, size in zip(at, (extent.down, extent.across), strict=True))
         return ",".join(edge for edge, axis in zip(edges, table.axes, strict=True) if axis)
 
-    places = table.held(range(table.threads), elements)
+    places = table.contents(range(table.threads), elements)
     cells = [[(text(at), lane if at else None) for at in line] for lane, line in enumerate(places)]
     names = [name(table.place(0, first)) for first in elements]
     what = "register" if step > 1 else "bits" if bits else "element"

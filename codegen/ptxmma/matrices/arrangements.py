@@ -118,7 +118,7 @@ class Arrangement(NamedTuple):
         flat = list(map(self.place, places["lane"], places.get(self.counter, [0] * len(places["lane"]))))
         return [flat[first : first + len(cols)] for first in range(0, len(flat), len(cols))]
 
-    def held(self, lanes: Iterable[int], elements: Iterable[int]) -> list[list[tuple[int, int] | None]]:
+    def contents(self, lanes: Iterable[int], elements: Iterable[int]) -> list[list[tuple[int, int] | None]]:
         """The rows and columns of some elements of some threads, thread by thread; None for what the chosen table does not read."""
         lanes, elements = list(lanes), list(elements)
         points = {"lane": [lane for lane in lanes for _ in elements], self.counter: elements * len(lanes)}

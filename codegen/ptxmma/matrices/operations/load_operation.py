@@ -34,9 +34,9 @@ class Load(Operation):
     def trace(self, instruction: Instruction, *coordinates: int, stride: int | None = None, **axes: int) -> Moves:
         """The bytes that an element comes from, and the registers that hold it afterwards."""
         target = self.traced(instruction)
-        held = target.places(*coordinates, **axes)
-        at = dict(zip(target.axes, target.coords(*held[0]), strict=True))
+        copies = target.places(*coordinates, **axes)
+        at = dict(zip(target.axes, target.coords(*copies[0]), strict=True))
         source = memory_place(instruction, at, checked_stride(instruction, stride))
         address = operand_of(instruction, "address").name
-        places = [register_place(instruction, target, lane, element) for lane, element in held]
+        places = [register_place(instruction, target, lane, element) for lane, element in copies]
         return Moves(target.name, at, tuple(Move(source, address, place, target.name) for place in places))
