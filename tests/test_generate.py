@@ -244,7 +244,7 @@ def test_only_one_output(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "generated").iterdir()] == ["python"]
     wrong = _run("generate", "--only", "cobol")
     assert wrong.exit_code == 2
-    assert f"'cobol' is no output; one of {', '.join(EMITTERS)}" in wrong.stderr
+    assert f"'cobol' is not an output; the outputs are {', '.join(EMITTERS)}" in wrong.stderr
 
 
 def test_a_section_of_a_hand_written_file(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class _Writer:
             self.current = target = self._root / change.path
             before = None if change.state == "missing" else target.stat()
             if change.state == "orphaned":
-                target.unlink()
+                os.unlink(target)
             else:
                 os.replace(self._staged[change.path], target)
                 del self._staged[change.path]
@@ -178,7 +178,7 @@ class _Writer:
             target = self._root / change.path
             try:
                 if before is None:
-                    target.unlink()
+                    os.unlink(target)
                 else:
                     self._staged[change.path] = self._temporary(target, change.old)
                     os.chmod(self._staged[change.path], stat.S_IMODE(before.st_mode))
