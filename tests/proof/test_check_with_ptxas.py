@@ -305,6 +305,8 @@ def _spellings() -> Iterator[str]:
         "wgmma.fence.sync.aligned 0;",
         "fence.proxy.async 0;",
     )
+    yield from ("%p0 wgmma.fence.sync.aligned;", "@!!%p0 wgmma.fence.sync.aligned;", "@ wgmma.fence.sync.aligned;")
+    yield from ("wgmma .fence.sync.aligned;", "wgmma.fence .sync.aligned;", "wgmma.row.fence.sync.aligned;")
     yield from ("wgmma.fence.sync;", "fence.proxy.async.shared;", "fence.proxy.async.global;", "@%p0 wgmma.fence.sync.aligned;")
 
 

@@ -23,7 +23,7 @@ Remark = tuple[Severity, str, str]
 
 
 class Advice:
-    """What a database advises."""
+    """Advice from a database."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

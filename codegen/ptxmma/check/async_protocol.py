@@ -17,11 +17,11 @@ _FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
 
 
 class Protocol(NamedTuple):
-    """The instructions that are followed, and where the manual states the rules.
+    """The instructions to follow, and where the manual states the rules.
 
     Attributes:
         opcodes: how the instructions start.
-        shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; a word for an opcode that is no instruction.
+        shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; ``b"unknown"`` for an opcode that is not an instruction.
         fence_source, wait_source: sections of the PTX ISA.
     """
 

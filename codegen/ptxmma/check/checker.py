@@ -34,7 +34,7 @@ _MOST_OPCODE = 300
 
 
 class Stream(Protocol):
-    """Whatever can be read, for example a binary file."""
+    """Anything that can be read, such as a binary file."""
 
     def read(self, size: int, /) -> bytes | None:
         """Return at most so many bytes, and none at the end."""
@@ -73,7 +73,7 @@ class Checker:
         self._diagnoses = Diagnoses(entries)
         self._advice = advice.Advice(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
-        #: Opcodes with the values of their operands, target and version, of which there is nothing to say.
+        #: Opcodes, values of operands, targets and versions that have no findings.
         self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
 
     def check(self, text: str | bytes, file: str = "<text>") -> Findings:

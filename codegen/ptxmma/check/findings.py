@@ -1,4 +1,4 @@
-"""What a check finds."""
+"""The findings of a check."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Literal
 
 import msgspec
 
-#: ``error``: an assembler refuses it; ``warning``: undefined behaviour, or a form that the manual does not have; ``note``: advice.
+#: ``error``: an assembler refuses it; ``warning``: undefined behaviour, or a undocumented form; ``note``: advice.
 Severity = Literal["error", "warning", "note"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A remark on a place.
+    """A remark about a place in a file.
 
     Attributes:
-        file: as it was named; ``"-"`` for standard input.
+        file: its name as given; ``"-"`` for standard input.
         line, column: the place of the token, both from 1; columns count characters (code points), a tab is one.
         severity: see :data:`Severity`.
         rule: the rule that is broken: a key of :data:`ptxmma.check.rules.RULES`, ``"register-count"``.
-        instruction: the opcode with its modifiers as it is written, ``""`` where the finding is about no instruction.
+        instruction: the opcode and its modifiers as written; ``""`` if the finding is not about an instruction.
         message: one line of plain text, without the place.
         length: characters of the token, at least 1; it may go on beyond the end of the line.
-        source: the line, cut to some hundred characters round the token where it is long; ``""`` where it is not available.
+        source: the line, cut to a few hundred characters around the token if it is long; ``""`` where it is not available.
         caret: index of the token's first character in ``source``.
     """
 
@@ -39,9 +39,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What a check says: the number of matrix instructions that were read, and the findings in the order of their places.
+    """The result of a check: the number of matrix instructions that were read, and the findings, ordered by place.
 
-    Those of one place are in the order of their severity, errors first.
+    Findings at the same place are ordered by severity, errors first.
     """
 
     instructions: int
@@ -56,4 +56,4 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def clean(self) -> bool:
         """Whether there is neither an error nor a warning."""
-        return all(found.severity == "note" for found in self.findings)
+        return all(finding.severity == "note" for finding in self.findings)

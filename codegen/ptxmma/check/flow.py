@@ -1,20 +1,20 @@
 """Follows the registers of asynchronous instructions through a function: is a fence or a wait missing?
 
-Behaviour is undefined (PTX ISA 9.7.15.7) where an asynchronous instruction uses a register that was written after the last fence, and
-where something else touches its accumulator, or writes its registers of A, before a wait that covers it.  Which instructions those
-are is what the database's protocol says.
+Behaviour is undefined (PTX ISA 9.7.15.7) if an asynchronous instruction uses a register that was written after the last fence, or if
+another instruction touches its accumulator, or writes the registers of its multiplicand, before a wait that covers it.  The database's
+protocol says which instructions these are.
 
 Only what is wrong on a definite path is reported:
 
 - Where branches meet, a fact holds if it holds on every branch.
-- A loop is looked at twice: entered from above, and repeated.  Both happen.
-- Where a branch that goes round a loop meets others that went through it, it does not count, because loops are meant to be entered.
-- An instruction under a predicate may or may not have done its work: it raises no alarm later, and a wait or a fence counts.
-- ``mov`` from a register that an asynchronous instruction uses, whole or in parts, gives it a new name and does not access it: compilers
-  write many before the wait, and assemblers give both names one register.
+- A loop is examined twice, once as entered and once as repeated; both must be sound.
+- A branch around a loop does not count where it meets branches that went through the loop: loops are meant to be entered.
+- An instruction under a predicate may or may not have executed: it causes no finding later, but a wait or a fence counts.
+- ``mov`` from a register that an asynchronous instruction uses, whole or in parts, is a new name and not an access: compilers write
+  many before the wait, and assemblers give both names the same register.
 - A function that is called may fence and wait, so nothing is known after a call, nor at the start of a function that is not a kernel.
 
-A fault is reported once, at the first place that shows it; the rest of the path is followed as if it were fixed.
+A fault is reported once, where it first shows; the rest of the path is followed as if it were fixed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
 if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
 
-#: What each rule asks for.
+#: What each rule requires.
 RULES: Mapping[str, str] = {
     "missing-fence": "An asynchronous instruction uses a register that was written after the last fence, or comes before any fence.",
     "missing-wait": "A register is used while an asynchronous instruction may still read or write it.",
@@ -46,7 +46,7 @@ class Hazard(NamedTuple):
         length: of the token, in bytes.
         rule: a key of :data:`RULES`.
         instruction: the asynchronous instruction as it is written.
-        message: what is wrong and what to do.
+        message: what is wrong, and what to do.
     """
 
     offset: int
@@ -79,11 +79,11 @@ class _Walk:
 
     def __init__(self, function: Function, blocks: Sequence[tuple[Sequence[Event], Sequence[int]]], rules: Protocol) -> None:
         self._function, self._blocks, self._rules = function, blocks, rules
-        self._found: dict[int, Hazard] = {}
+        self._reported: dict[int, Hazard] = {}
         self._opcodes = {event.offset: event.opcode for events, _ in blocks for event in events if event.kind == "issue"}
 
     def hazards(self) -> list[Hazard]:
-        """Everything that is found.
+        """All hazards of the function.
 
         Raises:
             NotFollowedError: the function has too many branches.
@@ -116,7 +116,7 @@ class _Walk:
                     stale.update(follows[number])
             if not stale:
                 break
-        return [self._found[offset] for offset in sorted(self._found)]
+        return [self._reported[offset] for offset in sorted(self._reported)]
 
     def _through(self, state: State, events: Sequence[Event]) -> State:
         """What is known behind a block."""
@@ -216,7 +216,7 @@ class _Walk:
 
     def _report(self, offset: int, length: int, rule: str, opcode: bytes, what: str, source: str) -> None:
         message = f"{what}; behaviour is undefined (PTX ISA {source})"
-        self._found.setdefault(offset, Hazard(offset, length, rule, opcode.decode(), message))
+        self._reported.setdefault(offset, Hazard(offset, length, rule, opcode.decode(), message))
 
     def _name(self, event: Event) -> str:
         return _start(event.opcode, self._rules)

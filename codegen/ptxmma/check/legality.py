@@ -1,7 +1,7 @@
 """Whether an assembler accepts an instruction: its spelling, its operands, its target and version.
 
-Spellings, targets, versions, the numbers and types of registers, and constants are judged as assemblers judge them; where they do
-otherwise than the manual says, the rules of the errata say so.  Operand lists follow the manual: registers of one type in braces, and
+Spellings, targets, versions, the numbers and types of registers, constants and addresses are judged as assemblers judge them; the rules
+of the errata say where these deviate from the manual.  Operand lists follow the manual: registers of one type in braces, and
 no braces around a single operand.  Some assemblers accept other lists on some targets; no compiler writes them.
 """
 

@@ -1,6 +1,6 @@
-"""Where assemblers do otherwise than the manual says of an operand: the rules of the errata, looked up.
+"""Where assemblers deviate from what the manual says about an operand: the rules of the errata.
 
-Releases of an assembler differ.  A target is judged by the last release that knows it.
+Releases differ.  Each target is judged by the last release that knows it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class State:
     __hash__ = None  # type: ignore[assignment]
 
     def forget(self) -> None:
-        """Whatever was wrong may be right now."""
+        """Forget everything: whether it was right is unknown from here on."""
         self.__init__(False)  # type: ignore[misc]
 
 

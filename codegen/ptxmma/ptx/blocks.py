@@ -14,7 +14,7 @@ class Asynchronous(NamedTuple):
 
     Attributes:
         issues: the start of each asynchronous instruction's opcode, with the roles of its operands that may be lists of registers:
-            ``"accumulator"`` or ``"fragment"`` by the number of the operand.
+            ``"accumulator"`` or ``"fragment"``, by the number of the operand.
         fence, commit, wait: how the other instructions start.
     """
 
@@ -36,7 +36,7 @@ class Event(NamedTuple):
     predicated: bool
     opcode: bytes
     written: Sequence[bytes] = ()  # issue: its accumulators; copy: its targets
-    read: Sequence[bytes] = ()  # issue: its registers of A; copy: its sources; access: all that it names
+    read: Sequence[bytes] = ()  # issue: its other registers; copy: its sources; access: all that it names
     pending: int = 0  # wait: the groups that may go on
 
 
@@ -53,7 +53,7 @@ _NAME = rb"[\w$%]+"
 _WORDS = re.compile(_NAME).findall
 #: Blanks for everything between words.
 _SEPARATED = bytes(byte if chr(byte).isalnum() or byte in b"_$%" or byte >= 0x80 else 0x20 for byte in range(256))
-#: What may stand before an instruction: blanks, line information, scopes, labels.
+#: What may precede an instruction: blanks, line information, scopes, labels.
 _HEAD = re.compile(rb"\s+|\.(?:loc|file)\b[^\n]*|([{}])|(" + _NAME + rb")\s*:(?!:)")
 _INSTRUCTION = re.compile(rb"\s*(@!?\s*" + _NAME + rb"\s+)?([a-z][\w.:]*)\s*")
 _COPIED = rb"(\{[^{}]*\}|[\w$%]+)"
@@ -219,7 +219,7 @@ class Parser:
         events.append(Event("access", offset + followed[0].start(), predicated, match[2], written, read))
 
     def _lists_of(self, operands: bytes, roles: Mapping[int, str]) -> tuple[list[bytes], list[bytes]]:
-        """The accumulators and the registers of A of an asynchronous instruction."""
+        """The accumulators and the other registers in the lists of an asynchronous instruction."""
         names: dict[str, list[bytes]] = {"accumulator": [], "fragment": []}
         for place, operand in enumerate(text for text in _OPERAND.findall(operands) if text.strip()):
             if place in roles and operand.startswith(b"{"):
@@ -259,7 +259,7 @@ class Parser:
 
 
 def _matters(text: bytes, words: set[bytes]) -> bool:
-    """Whether statements have one of some words, a label, or a brace that is none of a list."""
+    """Whether statements have one of some words, a label, or a brace that does not belong to a list."""
     if not words.isdisjoint(text.translate(_SEPARATED).split()):
         return True
     if b"{" in text or b"}" in text:

@@ -115,7 +115,7 @@ def _complete(statement: Statement) -> bool:
 
 # --- C and C++ -----------------------------------------------------------------------------------------------------------------
 
-# What is not closed goes on to the end; escapes stand between runs of other characters, so that a long literal takes no memory.
+# An unclosed comment or literal extends to the end.  Escapes separate runs of other characters, so that a long literal takes no memory.
 _BLANK = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)|\s+|\\\r?\n"
 _RAW = r'R"(?P<mark>[^ ()\\\t\v\f\n"]{0,16})\((?P<raw>.*?)(?:\)(?P=mark)"|\Z)'
 _LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*)")'
@@ -132,13 +132,13 @@ class _Tokens:
     """The tokens of C from a place on, without blanks."""
 
     def __init__(self, text: Text, start: int) -> None:
-        self._found = _TOKEN.finditer(text.chars, start)
+        self._rest = _TOKEN.finditer(text.chars, start)
         self.now: re.Match[str] | None = None
         self.step()
 
     def step(self) -> None:
         """Go on to the next token."""
-        self.now = next((match for match in self._found if match["blank"] is None), None)
+        self.now = next((match for match in self._rest if match["blank"] is None), None)
 
     @property
     def text(self) -> str:
@@ -154,7 +154,7 @@ class _Tokens:
 
 
 class _Conditions:
-    """The conditional sections of C that are open; those of ``#if 0`` are no code."""
+    """The conditional sections of C that are open; code in those of ``#if 0`` does not exist."""
 
     def __init__(self) -> None:
         self._open: list[tuple[str, bool]] = []  # the condition, and whether its section is dead

@@ -58,7 +58,7 @@ def item(form: OperandForm, names: str, others: Mapping[str, str] = MappingProxy
     Args:
         form: the form that has the operands.
         names: a part of its operand list.
-        others: texts that stand in the place of the usual ones, by the operand.
+        others: texts that replace the usual ones, by operand.
     """
     return _NAME.sub(lambda match: others.get(match[0]) or operand(form.operand(match[0])), names)
 
@@ -110,7 +110,7 @@ def _expanded(text: str) -> str:
 def module(version: str, target: str, body: Iterable[str], banks: Iterable[str]) -> tuple[str, int]:
     """A module with one instruction a line, and the number of the first one's line.
 
-    The instructions stand in a function that nobody calls: all checks are made, and no code.
+    The instructions are in a function that nothing calls: the assembler checks them and generates no code.
     """
     head = [f".version {version}", f".target {target}", ".address_size 64", ".func checked() {"]
     head += [f".reg .{bank} %{bank}_<{_BANK}>;" for bank in banks]

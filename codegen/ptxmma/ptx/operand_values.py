@@ -1,4 +1,4 @@
-"""What assemblers look at of an operand, its *value*.
+"""The *value* of an operand: what assemblers judge it by.
 
 It is the type of a register (``"b32"``), the number of an integer constant, :data:`FLOAT` or :data:`DOUBLE` for other constants, one of
 the other names below, a tuple of these for a list in braces, or an :class:`Address`.
@@ -28,7 +28,7 @@ ANYTHING = "anything"  # a placeholder, which fits everywhere
 #: The type of a predicate.
 PREDICATE = "pred"
 
-#: The largest alignment in bytes that is told apart from others.
+#: The largest alignment in bytes that is distinguished from larger ones.
 ALIGNED = 128
 
 

@@ -21,7 +21,7 @@ _STARTS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokeniz
 
 
 class _Run(NamedTuple):
-    """Literals that stand side by side: one string."""
+    """Adjacent literals, which form one string."""
 
     literals: list[tuple[int, int]]
     before: tokenize.TokenInfo | None
@@ -38,7 +38,7 @@ class _Run(NamedTuple):
 
 
 def strings(source: Source) -> Iterator[tuple[list[tuple[int, int]], str]]:
-    """The strings of a Python source that are known: their literals, and the constraints that stand in the same call."""
+    """The strings of a Python source that are known: their literals, and the constraints in the same call."""
     runs = list(_runs(source))
     for number, run in enumerate(runs):
         if run.whole:

@@ -166,7 +166,7 @@ class Scopes:
         scope.numbered.update(fresh.numbered)
 
     def _forget(self, scope: _Scope) -> None:
-        """What a scope changes has to be looked up again."""
+        """The names that a scope declares must be looked up again."""
         if scope.numbered:
             self.known.clear()
         else:

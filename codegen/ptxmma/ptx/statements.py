@@ -1,7 +1,7 @@
 """Reads PTX: finds the matrix instructions of a module, and the types of the registers that they name.
 
 A module is read once, from front to back, in pieces.  Comments and strings are blanked out first, byte for byte, so that every place
-stays where it was.  What is held in memory is one :class:`Function` at a time.
+stays where it was.  One :class:`Function` is in memory at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BLANKS = b" \t\n\r\f\v"
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
 #: Bytes before an instruction that are looked at for its predicate.
 _BEFORE = 200
-#: Bytes outside functions that are held at a time.
+#: Bytes outside functions that are kept at a time.
 _MOST_OUTSIDE = 1 << 20
 #: Bytes of the longest instruction that is read: the largest of all has some two thousand.
 _LONGEST = 1 << 16
@@ -71,7 +71,7 @@ class Statement(NamedTuple):
 
 
 class Module:
-    """What a module says of itself so far.
+    """The directives of a module so far.
 
     Attributes:
         version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
@@ -111,11 +111,11 @@ class Opcodes:
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
         self._stems = [(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
-        #: What has to be looked for: "mma" is found in "wgmma", too.
+        #: The substrings to search for: "mma" is also part of "wgmma".
         self._cores = [core for core, _ in self._stems if not any(other in core for other, _ in self._stems if other != core)]
 
     def places(self, text: bytes) -> list[int]:
-        """Where in a text without comments words stand that begin an instruction, ascending."""
+        """The places, ascending, of the words in a text without comments that begin an instruction."""
         places = []
         for core in self._cores:
             at = text.find(core)
@@ -147,7 +147,7 @@ class Function:
     """A function, or the text outside functions.
 
     Attributes:
-        module: what the module has said up to here.
+        module: the directives of the module up to here.
         name: ``"kernel"``; ``""`` for the text outside functions.
         text: bytes from the ``.entry`` or ``.func`` on, up to what follows its closing brace; comments and strings are blanks,
             newlines are kept.
@@ -260,7 +260,7 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
     module = Module()
     pieces: list[tokens.Piece] = []
     depth = 0
-    inside = False  # whether what is held begins with a function
+    inside = False  # whether the pieces begin with a function
     size = 0
 
     def complete() -> Iterator[Function]:

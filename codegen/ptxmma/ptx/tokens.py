@@ -83,14 +83,14 @@ class Cleaner:
         self._kept = b""  # a last byte that is undecided: "/" or, in a comment, "*"
 
     def clean(self, chunk: bytes) -> bytes:
-        """The chunk, after what was kept of the one before, without what has to wait for the next one."""
+        """The chunk with what was kept of the one before, and without what must wait for the next one."""
         text = self._kept + chunk
         self._kept = b""
         done: list[bytes] = []
         place = 0
         if self._end:
             place = self._skip(text, 0, done)
-        slash, quote = text.find(b"/", place), text.find(b'"', place)  # single bytes are found fastest
+        slash, quote = text.find(b"/", place), text.find(b'"', place)  # searching for single bytes is fastest
         while slash >= 0 or quote >= 0:
             start = slash if quote < 0 or 0 <= slash < quote else quote
             begin = b'"' if start == quote else text[slash : slash + 2]
