@@ -36,6 +36,7 @@ html_theme = "furo"
 html_title = f"ptxmma {release}"
 html_static_path = ["_static"]
 html_css_files = ["ptxmma.css"]
+html_extra_path = ["../generated/javascript/explorer.html"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

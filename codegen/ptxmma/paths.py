@@ -15,6 +15,7 @@ GENERATED = _ROOT / "generated"
 DATABASE = GENERATED / "database" / "ptxmma.json"
 INCLUDE = GENERATED / "include"
 CMAKE = GENERATED / "cmake"
+EXPLORER = GENERATED / "javascript" / "explorer.html"
 #: Where ``ptxmma generate`` writes unless told otherwise: the checkout, or with an installed wheel the working directory.
 CHECKOUT = Path() if _INSTALLED else _ROOT
 ASSEMBLERS = CHECKOUT / ".cache" / "assemblers"

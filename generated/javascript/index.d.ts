@@ -133,7 +133,8 @@ export interface InstructionSet {
   shape: string;
   places: Record<string, string>;
   forms: FormEntry[];
-  rows: number[][];
+  /** For each combination of qualifiers, numbers of what it shares with others; `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6. */
+  rows: Record<string, string>;
 }
 
 /** Instructions that differ in nothing but an extent that ranges. */
@@ -285,7 +286,7 @@ export interface DatabaseTables {
     observed?: string;
     source: string;
   }[];
-  layouts: Record<string, { axes: Record<string, number>; threads: number; bits?: number; growing?: string[]; steps?: Record<string, number>; formula: number; map: number }>;
+  layouts: Record<string, { axes: Record<string, number>; threads?: number; bits?: number; growing?: string[]; steps?: Record<string, number>; formula: number; map: number }>;
   maps: Record<string, string>[];
   contents: string[];
   roles: {

@@ -5,7 +5,7 @@
 export { database } from "./database.js";
 export { layout, layoutNames } from "./layout_records.js";
 export { instructionGroups, instructionOf, instructions } from "./instructions.js";
-export { instruction } from "./spellings.js";
+export { instructionMeant as instruction } from "./spellings.js";
 export { arrangements, bitsOf } from "./arrangements.js";
 export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, decodedDescriptor, encodedDescriptor, MemoryImage, memoryFacts, readableTypes, wavefronts } from "./images.js";

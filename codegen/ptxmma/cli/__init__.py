@@ -29,7 +29,7 @@ if "_PTXMMA_COMPLETE" in os.environ:  # a shell asks what may follow
     from ptxmma.cli import completion as completion
 
 #: In the order in which ``--help`` shows them.
-VERBS = ("list", "show", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate")
+VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate")
 
 
 class Failure(click.ClickException):

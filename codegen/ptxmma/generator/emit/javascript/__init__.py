@@ -1,4 +1,7 @@
-"""JavaScript: a package of ES modules with the layouts and the database."""
+"""JavaScript: a package of ES modules with the layouts and the database, and the explorer, a page that embeds them.
+
+The page is one file without references to others: it works from ``file://``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.javascript import compact_database, generated_modules
+from ptxmma.generator.emit.javascript.bundle import bundled
 from ptxmma.generator.emit.templating import banner, render, source
 
 _FOLDER = "generated/javascript"
@@ -29,6 +33,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     about = banner("", catalog, ["spec/"]).split("\n")[0].strip()
     yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version))
     yield Output(f"{_FOLDER}/README.md", render(f"{_TEMPLATES}/README.md.jinja", about=about))
+    yield Output(f"{_FOLDER}/explorer.html", _page(catalog, modules | {"database.js": _database(compact_database.short_text(catalog))}))
 
 
 def _generated(catalog: Catalog) -> dict[str, str]:
@@ -41,6 +46,21 @@ def _generated(catalog: Catalog) -> dict[str, str]:
 
 def _database(text: str) -> str:
     return f"export const database = {text};\n"
+
+
+def _page(catalog: Catalog, modules: dict[str, str]) -> str:
+    """The explorer: its modules as one script, inside of the page."""
+
+    def read(path: str) -> str:
+        return modules[path] if path in modules else _template(path)
+
+    return render(
+        f"{_TEMPLATES}/explorer/explorer.html.jinja",
+        banner=banner("", catalog, ["spec/"]),
+        version=catalog.database.spec.version,
+        style=_template("explorer/explorer.css"),
+        script=bundled("explorer/main.js", read).replace("</", "<\\/"),
+    )
 
 
 def _template(name: str) -> str:

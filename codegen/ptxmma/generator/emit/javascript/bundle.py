@@ -10,10 +10,12 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ ((?:\w+, )*\w+) \} from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 _NAME = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-_COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+_CAST = re.compile(r"/\*\* @type .*?\*/ ?")
+_INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
 def bundled(main: str, read: Callable[[str], str]) -> str:
@@ -32,7 +34,7 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        parts.append(re.sub(r"\n{2,}", "\n", script))
+        parts.append(re.sub(r"\n{2,}", "\n", _INDENT.sub("", _CAST.sub("", script))))
     body = "\n".join(parts)
     return f'(() => {{\n"use strict";\n{body}}})();\n'
 

@@ -70,7 +70,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": _formulas(catalog),
-        "layouts": {layout.name: _layout(layout, maps) for layout in catalog.database.layouts},
+        "layouts": {layout.name: _layout(layout, maps, spec.scopes["warp"]) for layout in catalog.database.layouts},
         "maps": maps.values,
         "contents": _CONTENTS,
         **{name: interned.values for name, interned in rows.shared.items()},
@@ -98,12 +98,17 @@ def _formulas(catalog: Catalog) -> list[dict[str, Any]]:
     return entries
 
 
-def _layout(layout: Layout, maps: _Interned) -> dict[str, Any]:
-    """A layout; of its map, which bit of which output each bit of an input becomes: ``"col:0 row:3"``."""
+def _layout(layout: Layout, maps: _Interned, warp: int) -> dict[str, Any]:
+    """A layout, with its threads where they are more than a warp.
+
+    Its map says which bit of which output each bit of an input becomes: ``"col:0 row:3"``.
+    """
     bits = {name: " ".join(f"{output}:{bit}" for output, bit in places) for name, places in layout.map.bits.items()}
     bits["->"] = " ".join(layout.map.outputs)
-    about = _without_empty(bits=layout.bits, growing=layout.growing, steps=layout.steps)
-    return {"axes": layout.axes, "threads": layout.threads} | about | {"formula": layout.entry, "map": maps.number(bits)}
+    about = _without_empty(bits=layout.bits, growing=layout.growing, steps=layout.steps, threads=layout.threads)
+    if layout.threads == warp:
+        del about["threads"]
+    return {"axes": layout.axes} | about | {"formula": layout.entry, "map": maps.number(bits)}
 
 
 class _Rows:
@@ -133,10 +138,11 @@ class _Rows:
             {key: value for key, value in form.items() if key in ("qualifiers", "ranges", "unspelled", "documented", "source")}
             for form in known["forms"]
         ]
-        data["rows"] = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
+        rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
+        data["rows"] = {name: runs([row[name] for row in rows]) for name in rows[0]}
         return data
 
-    def _row(self, group: Sequence[Instruction]) -> list[int]:
+    def _row(self, group: Sequence[Instruction]) -> dict[str, int]:
         last = group[-1]
         forms = [
             [
@@ -148,13 +154,10 @@ class _Rows:
         accepted: dict[str, list[str]] = {}
         for target, version in last.accepted_by().items():
             accepted.setdefault(str(version), []).append(target)
-        return [
-            self.shared["forms"].number(forms),
-            self.shared["accepted"].number(accepted),
-            self.shared["headers"].number(header(last, self._families[last.family])),
-            self.shared["peers"].number(_alike(group)),
-            self.shared["patterns"].number(_pattern(last)) if last.sparse else -1,
-        ]
+        shared = {"forms": forms, "accepted": accepted, "headers": header(last, self._families[last.family]), "peers": _alike(group)}
+        if last.sparse:
+            shared["patterns"] = _pattern(last)
+        return {name: self.shared[name].number(value) for name, value in shared.items()}
 
     def _operand(self, group: Sequence[Instruction], name: str) -> int:
         """The number of an operand; of a group, that of its largest member, by which the others are in proportion."""
@@ -186,6 +189,20 @@ def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
         count = _points(members[place].variant.form)
         yield members[place : place + count]
         place += count
+
+
+def runs(numbers: Sequence[int]) -> str:
+    """Numbers in few words: ``"4*3"`` for 4, 4, 4 and ``"4+3"`` for 4, 5, 6."""
+    words = []
+    place = 0
+    while place < len(numbers):
+        rest = numbers[place:]
+        alike = next((count for count, number in enumerate(rest) if number != rest[0]), len(rest))
+        rising = next((count for count, number in enumerate(rest) if number != rest[0] + count), len(rest))
+        count = max(alike, rising)
+        words.append(str(rest[0]) if count == 1 else f"{rest[0]}{'*' if alike >= rising else '+'}{count}")
+        place += count
+    return " ".join(words)
 
 
 def _points(form: Form) -> int:

@@ -20,8 +20,15 @@ let expandedGroups;
  */
 export function instructionGroups() {
   expandedGroups ??= database.instructions.flatMap((entry) => {
+    const columns = Object.entries(entry.rows).map(([name, text]) => /** @type {const} */ ([name, numbersOf(text)]));
     let row = 0;
-    return entry.forms.flatMap((form) => choicesOf(entry, form).map((templates) => madeGroup(entry, form, templates, entry.rows[row++])));
+    return entry.forms.flatMap((form) =>
+      choicesOf(entry, form).map((templates) => {
+        const shared = Object.fromEntries(columns.map(([name, numbers]) => [name, numbers[row]]));
+        row += 1;
+        return madeGroup(entry, form, templates, shared);
+      }),
+    );
   });
   return expandedGroups;
 }
@@ -32,6 +39,18 @@ export function instructionGroups() {
  */
 export function instructions() {
   return instructionGroups().flatMap((group) => group.numbers.map((number) => instructionOf(group, number)));
+}
+
+/**
+ * Numbers in few words: `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6.
+ * @param {string} text
+ * @returns {number[]}
+ */
+function numbersOf(text) {
+  return text.split(" ").flatMap((word) => {
+    const [first, count = 1] = word.split(/[*+]/).map(Number);
+    return Array.from({ length: count }, (_, place) => first + (word.includes("+") ? place : 0));
+  });
 }
 
 /**
@@ -59,28 +78,27 @@ function choicesOf(entry, form) {
  * @param {InstructionSet} entry
  * @param {FormEntry} form
  * @param {Texts} templates
- * @param {number[]} row
+ * @param {Numbers} row
  * @returns {InstructionGroup}
  */
 function madeGroup(entry, form, templates, row) {
-  const [forms, accepted, header, peers, pattern] = row;
   const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
   const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
   const numbers = extent ? [...new Set(listed)].sort((one, other) => one - other) : [0];
   /** @type {Texts} */
   const targets = {};
-  for (const [version, names] of Object.entries(database.accepted[accepted])) for (const name of names) targets[name] = version;
+  for (const [version, names] of Object.entries(database.accepted[row.accepted])) for (const name of names) targets[name] = version;
   return {
     entry,
     form,
     templates,
     extent,
     numbers,
-    forms: database.forms[forms],
+    forms: database.forms[row.forms],
     accepted: targets,
-    header: database.headers[header],
-    peers: database.peers[peers],
-    pattern: pattern < 0 ? null : database.patterns[pattern],
+    header: database.headers[row.headers],
+    peers: database.peers[row.peers],
+    pattern: row.patterns === undefined ? null : database.patterns[row.patterns],
   };
 }
 

@@ -51,7 +51,7 @@ function madeLayout(name) {
     growing: entry.growing ?? [],
     steps: entry.steps ?? {},
     zeros,
-    threads: entry.threads,
+    threads: entry.threads ?? database.scopes.warp,
     bits: entry.bits ?? 0,
     map,
     fromAxes,

@@ -234,7 +234,8 @@ export function shortName(place, table) {
   if (kind === "metadata") return `[${bitsOf(place)}]`;
   if (kind === "scale") return `byte ${place.element}`;
   if (kind === "address") return table.name;
-  return table.perRegister === 1 ? `${table.name}${place.element}` : `r${place.register} ${table.name}${place.element}`;
+  const element = `${table.name === "r" ? "i" : table.name}${place.element}`; // "r3" would read like a register
+  return table.perRegister === 1 ? element : `r${place.register} ${element}`;
 }
 
 /**

@@ -15,7 +15,7 @@ const spellingIndices = new Map();
  * @param {string} spelling
  * @returns {Instruction | undefined}
  */
-export function instruction(spelling) {
+export function instructionMeant(spelling) {
   const text = spelling.trim();
   for (const entry of database.instructions) {
     const opcode = entry.opcode || entry.syntax.split(".")[0];

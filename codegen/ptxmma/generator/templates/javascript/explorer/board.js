@@ -1,0 +1,326 @@
+/** A board of tables: only what is in sight is drawn, so that the largest matrices stay fast. */
+
+import { canvasPen, svgDocument, svgPen } from "./pens.js";
+import { h } from "./dom.js";
+
+/** @typedef {import("./pens.js").Pen} Pen */
+
+/**
+ * A table of cells on a board.
+ * @typedef {object} Table
+ * @property {string} id
+ * @property {string} title
+ * @property {string} note beside the title
+ * @property {number} rows
+ * @property {number} cols
+ * @property {number} down place among the tables, from the top
+ * @property {number} across place among the tables, from the left
+ * @property {number} wide width of a cell, in cells of the board
+ * @property {string} corner the names of rows and columns
+ * @property {(row: number, col: number) => Cell} cell
+ * @property {(row: number) => string} rowName
+ * @property {(col: number) => string} colName
+ */
+
+/**
+ * @typedef {object} Cell
+ * @property {string} fill empty: nothing is there
+ * @property {string} top
+ * @property {string} label
+ * @property {string} key cells with one key that are neighbours are drawn without a line between them
+ * @property {string} words what a screen reader says
+ */
+
+/** @typedef {{table: Table, row: number, col: number}} Spot */
+/** @typedef {{ink: string, faint: string, blank: string, accent: string, paper: string}} Colours */
+/** @typedef {{table: Table, x: number, y: number, width: number, height: number}} Placed */
+
+const TITLE = 24;
+const EDGE = 16;
+const GAP = 22;
+const LARGEST = 44;
+const NUMBERS = 14;
+const LABELS = 24;
+/** Cells are wider than high where there is room: two words stand in each. */
+const WIDEST = 1.5;
+/** Cells of this height can be read: fitting does not go below it for the sake of height. */
+const READABLE = 24;
+const LEAST = 12;
+
+/**
+ * Where each table lies, for cells of a height and a width.
+ * @param {Table[]} tables
+ * @param {number} size
+ * @param {number} across
+ * @returns {{placed: Placed[], width: number, height: number, side: number}}
+ */
+function laidOut(tables, size, across) {
+  const longest = Math.max(1, ...tables.map((table) => table.rowName(table.rows - 1).length));
+  const side = Math.max(22, longest * 7 + 8);
+  /** @type {Map<number, number>} */
+  const widths = new Map();
+  /** @type {Map<number, number>} */
+  const heights = new Map();
+  const grow = (/** @type {Map<number, number>} */ map, /** @type {number} */ key, /** @type {number} */ value) => map.set(key, Math.max(map.get(key) ?? 0, value));
+  for (const table of tables) {
+    grow(widths, table.across, Math.max(side + table.cols * across * table.wide, table.title.length * 8 + side));
+    grow(heights, table.down, TITLE + EDGE + table.rows * size);
+  }
+  const starts = (/** @type {Map<number, number>} */ map) => {
+    let from = 0;
+    return new Map([...map.keys()].sort((one, other) => one - other).map((key) => {
+      const start = from;
+      from += (map.get(key) ?? 0) + GAP;
+      return [key, start];
+    }));
+  };
+  const lefts = starts(widths);
+  const tops = starts(heights);
+  const placed = tables.map((table) => {
+    const bottom = (tops.get(table.down) ?? 0) + (heights.get(table.down) ?? 0);
+    return { table, x: (lefts.get(table.across) ?? 0) + side, y: bottom - table.rows * size, width: table.cols * across * table.wide, height: table.rows * size };
+  });
+  const total = (/** @type {Map<number, number>} */ map) => [...map.values()].reduce((sum, value) => sum + value + GAP, -GAP);
+  return { placed, width: total(widths) + 4, height: total(heights) + 4, side };
+}
+
+/**
+ * @param {Pen} pen
+ * @param {Placed} placed
+ * @param {number} size
+ * @param {number} across
+ * @param {Colours} colours
+ * @param {(table: Table, row: number, col: number) => number} lights
+ * @param {boolean} anyLit
+ * @param {{left: number, top: number, right: number, bottom: number}} sight
+ */
+function drawTable(pen, { table, x, y }, size, across, colours, lights, anyLit, sight) {
+  const wide = across * table.wide;
+  const first = { row: Math.max(0, Math.floor((sight.top - y) / size)), col: Math.max(0, Math.floor((sight.left - x) / wide)) };
+  const last = { row: Math.min(table.rows, Math.ceil((sight.bottom - y) / size)), col: Math.min(table.cols, Math.ceil((sight.right - x) / wide)) };
+  pen.text(x, y - EDGE - 10, table.title, 13, colours.ink, { bold: true, anchor: "start" });
+  const room = Math.max(table.cols * wide, 160) - table.title.length * 8 - 10;
+  if (table.note && table.note.length * 6 <= room) pen.text(x + table.title.length * 8 + 10, y - EDGE - 10, table.note, 11, colours.faint, { anchor: "start" });
+  const nameSize = Math.min(11, Math.max(8, size * 0.55));
+  const everyRow = Math.max(1, Math.ceil(11 / size));
+  const longest = table.colName(table.cols - 1).length;
+  const everyCol = Math.max(1, 2 ** Math.ceil(Math.log2((longest * 6 + 3) / wide)));
+  for (let row = first.row; row < last.row; row += 1) if (row % everyRow === 0) pen.text(x - 5, y + (row + 0.5) * size, table.rowName(row), nameSize, colours.faint, { anchor: "end" });
+  for (let col = first.col; col < last.col; col += 1) if (col % everyCol === 0) pen.text(x + (col + 0.5) * wide, y - 8, table.colName(col), nameSize, colours.faint);
+  /** @type {[number, number][]} */
+  const pointed = [];
+  const line = size >= 10 ? 1 : 0;
+  for (let row = first.row; row < last.row; row += 1) {
+    for (let col = first.col; col < last.col; col += 1) {
+      const cell = table.cell(row, col);
+      const lit = lights(table, row, col);
+      const strength = anyLit && !lit ? 0.22 : 1;
+      const right = line && !(col + 1 < table.cols && table.cell(row, col + 1).key === cell.key && cell.key) ? 1 : 0;
+      const below = line && !(row + 1 < table.rows && table.cell(row + 1, col).key === cell.key && cell.key) ? 1 : 0;
+      const bare = lit ? colours.accent : colours.blank;
+      pen.box(x + col * wide, y + row * size, wide - right, size - below, cell.fill || bare, cell.fill || !lit ? strength : 0.55);
+      const [middle, centre] = [x + (col + 0.5) * wide - right / 2, y + (row + 0.5) * size];
+      const ink = cell.fill ? "#14171a" : colours.faint;
+      if (size >= LABELS && cell.label) {
+        pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true, strength });
+        pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink, { strength });
+      } else if (size >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.6) / cell.top.length), ink, { strength });
+      if (lit === 2) pointed.push([row, col]);
+    }
+  }
+  for (const [row, col] of pointed) pen.frame(x + col * wide + 0.5, y + row * size + 0.5, wide - 2, size - 2, colours.accent, size >= 14 ? 2 : 1);
+}
+
+export class Board {
+  /**
+   * @param {string} label
+   * @param {{point: (spot: Spot | null) => void, pick: (spot: Spot | null) => void}} listeners
+   */
+  constructor(label, listeners) {
+    /** @type {Table[]} */
+    this.tables = [];
+    /** @type {(table: Table, row: number, col: number) => number} */
+    this.lights = () => 0;
+    this.anyLit = false;
+    this.size = 20;
+    this.across = 20;
+    /** @type {Spot | null} */
+    this.cursor = null;
+    this.canvas = h("canvas", { tabIndex: 0, role: "application", "aria-label": `${label}; arrow keys move between elements` });
+    this.spacer = h("div", { class: "spacer" }, this.canvas);
+    this.element = h("div", { class: "board", role: "region", "aria-label": label }, this.spacer);
+    this.listeners = listeners;
+    this.pending = 0;
+    this.element.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.canvas.addEventListener("pointermove", (event) => event.pointerType === "mouse" && listeners.point(this.#spotAt(event)));
+    this.canvas.addEventListener("pointerleave", () => listeners.point(null));
+    this.canvas.addEventListener("click", (event) => {
+      this.cursor = this.#spotAt(event);
+      listeners.pick(this.cursor);
+    });
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** @returns {Colours} */
+  get colours() {
+    const style = getComputedStyle(this.element);
+    const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+    return { ink: value("--ink"), faint: value("--faint"), blank: value("--blank"), accent: value("--accent"), paper: value("--paper") };
+  }
+
+  /**
+   * Shows tables, in cells of a size; 0: as large as fits.
+   * @param {Table[]} tables
+   * @param {number} size
+   */
+  show(tables, size) {
+    this.tables = tables;
+    this.#fit(size);
+    const { width, height } = laidOut(tables, this.size, this.across);
+    this.spacer.style.width = `${width}px`;
+    this.spacer.style.height = `${height}px`;
+    this.element.style.height = `${height + 18}px`;
+    this.draw();
+  }
+
+  /**
+   * Chooses the size of cells: what is asked for, or as large as fits the window.
+   * @param {number} wanted
+   */
+  #fit(wanted) {
+    const room = (this.element.clientWidth || 800) - 4;
+    const high = window.innerHeight * 0.8;
+    const fits = (/** @type {number} */ size, /** @type {number} */ across) => laidOut(this.tables, size, across).width <= room;
+    let size = wanted || LARGEST;
+    if (!wanted) {
+      while (size > READABLE && laidOut(this.tables, size, size).height > high) size -= 1;
+      while (size > LEAST && !fits(size, size)) size -= 1;
+    }
+    let across = size * WIDEST;
+    while (across > size && !fits(size, across)) across -= 1;
+    this.size = size;
+    this.across = Math.max(Math.floor(across), size);
+  }
+
+  /**
+   * Lights cells.
+   * @param {((table: Table, row: number, col: number) => number) | null} lights
+   */
+  light(lights) {
+    this.lights = lights ?? (() => 0);
+    this.anyLit = lights !== null;
+    this.draw();
+  }
+
+  /** Draws what is in sight, in the next frame. */
+  draw() {
+    if (this.pending) return;
+    this.pending = requestAnimationFrame(() => {
+      this.pending = 0;
+      this.#drawNow();
+    });
+  }
+
+  #drawNow() {
+    const { clientWidth: width, clientHeight: height, scrollLeft: left, scrollTop: top } = this.element;
+    const ratio = window.devicePixelRatio || 1;
+    if (!width || !height) return;
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    const context = this.canvas.getContext("2d");
+    if (!context) return;
+    context.setTransform(ratio, 0, 0, ratio, -left * ratio, -top * ratio);
+    const pen = canvasPen(context);
+    const sight = { left, top, right: left + width, bottom: top + height };
+    const colours = this.colours;
+    for (const placed of laidOut(this.tables, this.size, this.across).placed) drawTable(pen, placed, this.size, this.across, colours, this.lights, this.anyLit, sight);
+  }
+
+  /**
+   * Some tables as the text of an SVG, all of them.
+   * @param {string} title
+   * @param {(table: Table) => boolean} wanted
+   * @returns {string}
+   */
+  svg(title, wanted = () => true) {
+    const { pen, elements } = svgPen();
+    const size = Math.max(this.size, READABLE);
+    const across = size * WIDEST;
+    const tables = this.tables.filter(wanted);
+    const { placed, width, height } = laidOut(tables, size, across);
+    const colours = { ink: "#14171a", faint: "#57606a", blank: "#e9ebee", accent: "#0b5cad", paper: "#ffffff" };
+    pen.box(0, 0, width + 16, height + 16, colours.paper);
+    const sight = { left: 0, top: 0, right: width, bottom: height };
+    for (const each of placed) drawTable(pen, { ...each, x: each.x + 8, y: each.y + 8 }, size, across, colours, () => 0, false, { ...sight, right: width + 16, bottom: height + 16 });
+    return svgDocument(elements, width + 16, height + 16, title);
+  }
+
+  /**
+   * Where a cell is in the window: for tests, and to bring it into sight.
+   * @param {string} id
+   * @param {number} row
+   * @param {number} col
+   * @returns {{x: number, y: number} | null}
+   */
+  middleOf(id, row, col) {
+    const placed = laidOut(this.tables, this.size, this.across).placed.find((each) => each.table.id === id);
+    if (!placed) return null;
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return { x: left + placed.x + (col + 0.5) * this.across * placed.table.wide - this.element.scrollLeft, y: top + placed.y + (row + 0.5) * this.size - this.element.scrollTop };
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {Spot | null}
+   */
+  #spotAt(event) {
+    const x = event.offsetX + this.element.scrollLeft;
+    const y = event.offsetY + this.element.scrollTop;
+    for (const placed of laidOut(this.tables, this.size, this.across).placed) {
+      const col = Math.floor((x - placed.x) / (this.across * placed.table.wide));
+      const row = Math.floor((y - placed.y) / this.size);
+      if (row >= 0 && col >= 0 && row < placed.table.rows && col < placed.table.cols) return { table: placed.table, row, col };
+    }
+    return null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] });
+    const step = steps[event.key];
+    if (!this.tables.length || event.metaKey || event.ctrlKey || event.altKey || (!step && !["Tab", "Home"].includes(event.key))) return;
+    const current = this.cursor && this.tables.find((table) => table.id === this.cursor?.table.id);
+    if (event.key === "Tab") {
+      // From table to table, and out of the board behind the last.
+      const next = this.tables.indexOf(current ?? this.tables[0]) + (event.shiftKey ? -1 : 1);
+      if (!current || !this.tables[next]) return;
+      this.cursor = { table: this.tables[next], row: 0, col: 0 };
+    } else if (!current || !step) this.cursor = { table: current ?? this.tables[0], row: 0, col: 0 };
+    else {
+      const far = event.shiftKey ? 8 : 1;
+      const row = Math.min(Math.max((this.cursor?.row ?? 0) + step[0] * far, 0), current.rows - 1);
+      const col = Math.min(Math.max((this.cursor?.col ?? 0) + step[1] * far, 0), current.cols - 1);
+      this.cursor = { table: current, row, col };
+    }
+    event.preventDefault();
+    this.reveal();
+    this.listeners.pick(this.cursor);
+  }
+
+  /** Scrolls so that the cursor is in sight. */
+  reveal() {
+    if (!this.cursor) return;
+    const placed = laidOut(this.tables, this.size, this.across).placed.find((each) => each.table.id === this.cursor?.table.id);
+    if (!placed) return;
+    const wide = this.across * placed.table.wide;
+    const [x, y] = [placed.x + this.cursor.col * wide, placed.y + this.cursor.row * this.size];
+    const { scrollLeft, scrollTop, clientWidth, clientHeight } = this.element;
+    if (x < scrollLeft || x + wide > scrollLeft + clientWidth) this.element.scrollLeft = x - clientWidth / 2;
+    if (y < scrollTop || y + this.size > scrollTop + clientHeight) this.element.scrollTop = y - clientHeight / 2;
+    const place = this.middleOf(placed.table.id, this.cursor.row, this.cursor.col);
+    if (place && (place.y < 0 || place.y > window.innerHeight)) window.scrollBy({ top: place.y - window.innerHeight / 2 });
+  }
+}

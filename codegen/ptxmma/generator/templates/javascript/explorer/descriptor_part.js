@@ -1,0 +1,142 @@
+/** A matrix descriptor, editable both ways; steps along k, and the box of TMA. */
+
+import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../images.js";
+import { choice, copyButton, fill, h, numberField } from "./dom.js";
+
+/** @typedef {import("../images.js").MemoryImage} MemoryImage */
+/** @typedef {import("../index.d.ts").DescriptorFields} DescriptorFields */
+/** @typedef {import("../index.d.ts").MemoryFacts} MemoryFacts */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Store} Store */
+
+const BITS = 64;
+
+export class DescriptorPart {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.facts = /** @type {MemoryFacts} */ (memoryFacts);
+    this.input = h("input", { class: "mono", "aria-label": "Descriptor", spellcheck: false, onchange: () => this.#typed() });
+    this.error = h("p", { class: "error", role: "alert" });
+    this.strip = h("div", { class: "bits", role: "group", "aria-label": "Bits of the descriptor" });
+    this.fields = h("div", { class: "fields" });
+    this.steps = h("div", { class: "steps" });
+    /** @type {MemoryImage | null} */
+    this.image = null;
+    this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.steps);
+  }
+
+  /**
+   * @param {MemoryImage | null} image
+   * @param {State} state
+   * @param {number} depthBytes
+   */
+  update(image, state, depthBytes) {
+    this.image = image;
+    const own = image ? encodedDescriptor(image.descriptor()) : 0n;
+    const bits = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? BigInt(state.bits) : own;
+    if (document.activeElement !== this.input) this.input.value = hex(bits);
+    this.error.textContent = "";
+    this.#strip(bits);
+    this.#fields(bits, image !== null && bits !== own);
+    fill(this.steps, image && bits === own ? this.#steps(image, state, depthBytes) : []);
+  }
+
+  #typed() {
+    const text = this.input.value.trim();
+    if (/^0x[0-9a-f]{1,16}$/i.test(text)) this.store.set({ bits: text.toLowerCase() });
+    else this.error.textContent = `${text || "Nothing"} is not a 64-bit number: write 0x and up to 16 hexadecimal digits.`;
+  }
+
+  /** @param {bigint} bits */
+  #strip(bits) {
+    const owner = (/** @type {number} */ bit) => this.facts.descriptor.findIndex(({ low, width }) => bit >= low && bit < low + width);
+    const buttons = Array.from({ length: BITS }, (_, place) => {
+      const bit = BITS - 1 - place;
+      const field = owner(bit);
+      const set = (bits >> BigInt(bit)) & 1n;
+      const name = field < 0 ? "ignored" : this.facts.descriptor[field].name;
+      return h("button", { type: "button", class: field < 0 ? "unused" : `field-${field}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
+    });
+    fill(this.strip, buttons);
+  }
+
+  /**
+   * @param {bigint} bits
+   * @param {boolean} foreign whether it is not that of the image
+   */
+  #fields(bits, foreign) {
+    const fields = decodedDescriptor(bits);
+    const changed = (/** @type {string} */ name, /** @type {number | string | undefined} */ value) => {
+      try {
+        const known = this.facts.descriptor.reduce((mask, { low, width }) => mask | (((1n << BigInt(width)) - 1n) << BigInt(low)), 0n);
+        this.store.set({ bits: hex(encodedDescriptor({ ...fields, [name]: value ?? 0 }) | (bits & ~known)) });
+      } catch (error) {
+        this.error.textContent = error instanceof RangeError ? error.message : String(error);
+      }
+    };
+    const rows = this.facts.descriptor.map(({ name, title, low, width, shift = 0, unit }, place) => {
+      const stored = (bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n);
+      const value = fields[name];
+      const editor =
+        name === "swizzle"
+          ? choice("", this.facts.swizzles.map((mode) => ({ value: mode.name, text: mode.title })), String(value), (chosen) => changed(name, chosen))
+          : numberField("", Number(value), (chosen) => changed(name, chosen), { min: 0, step: 2 ** shift, "aria-label": title });
+      editor.querySelector("select")?.setAttribute("aria-label", title);
+      return h("tr", {}, h("th", { scope: "row", class: `field-${place}`, title }, name.replaceAll("_", " ")), h("td", {}, `${low + width - 1}:${low}`), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
+    });
+    const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
+    const use = h("button", { type: "button", onclick: () => this.#used(fields) }, "Show as image");
+    const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
+    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), foreign && h("div", { class: "row" }, use, back));
+  }
+
+  /**
+   * An image with the strides of a descriptor.
+   * @param {DescriptorFields} fields
+   */
+  #used(fields) {
+    const { type, majorness, x, k } = this.image ?? { type: "", majorness: "", x: "", k: "" };
+    const image = [type, majorness, fields.swizzle, x, k, fields.start_address || "", fields.leading_byte_offset, fields.stride_byte_offset, fields.base_offset || ""].join(",");
+    this.store.set({ image: image.replace(/,+$/, ""), bits: "", access: "0,0" });
+  }
+
+  /**
+   * @param {MemoryImage} image
+   * @param {State} state
+   * @param {number} depthBytes
+   */
+  #steps(image, state, depthBytes) {
+    const depth = Number(state.depth) || (depthBytes * 8) / image.bits;
+    const box = attempted(() => image.tma);
+    const steps = attempted(() => image.steps(depth));
+    return [
+      h("h2", {}, "Steps along k"),
+      numberField("Depth of a step", depth, (value) => this.store.set({ depth: value ? String(value) : "" }), { min: 1, class: "short" }),
+      typeof steps === "string"
+        ? h("p", { class: "error" }, steps)
+        : h("table", { class: "mono" }, h("tbody", {}, steps.map((fields, step) => h("tr", {}, h("td", {}, `k = ${step * depth}`), h("td", {}, `+${Number(fields.start_address) - image.start} bytes`), h("td", {}, hex(encodedDescriptor(fields))))))),
+      h("h2", {}, "TMA"),
+      h("p", {}, typeof box === "string" ? box : `${box.swizzle}, box of ${box.inner} × ${box.outer}${image.bits < 8 ? " bytes" : ""}, ${box.boxes} ${box.boxes > 1 ? "boxes" : "box"}`),
+    ];
+  }
+}
+
+/**
+ * A result, or why there is none.
+ * @template Result
+ * @param {() => Result} make
+ * @returns {Result | string}
+ */
+function attempted(make) {
+  try {
+    return make();
+  } catch (error) {
+    return error instanceof RangeError ? error.message : String(error);
+  }
+}
+
+/** @param {bigint} bits */
+function hex(bits) {
+  return `0x${bits.toString(16).padStart(16, "0")}`;
+}

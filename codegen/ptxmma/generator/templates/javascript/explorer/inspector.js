@@ -1,0 +1,200 @@
+/** What the page says of an element, or of a thread. */
+
+import { bitsOf } from "../arrangements.js";
+import { gathered, inverseMap } from "../bit_maps.js";
+import { h } from "./dom.js";
+import { titleOf, WARP } from "./scene.js";
+
+/** @typedef {import("../index.d.ts").Arrangement} Arrangement */
+/** @typedef {import("../index.d.ts").Layout} Layout */
+/** @typedef {import("../index.d.ts").Place} Place */
+/** @typedef {import("./scene.js").Panel} Panel */
+/** @typedef {import("./scene.js").Scene} Scene */
+
+/**
+ * The element of a panel: `A[9][3]`.
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ */
+export function elementName(panel, row, col) {
+  return `${titleOf(panel.name)}[${row}][${col}]`;
+}
+
+/**
+ * The register and its bits: `a1[31:16]`; an operand of one register has no number.
+ * @param {Arrangement} table
+ * @param {Place} place
+ */
+export function registerName(table, place) {
+  const name = table.layout.kind === "fragment" ? `${table.name}${place.register}` : table.operand.name;
+  return `${name}[${bitsOf(place)}]`;
+}
+
+/**
+ * One sentence about an element, for screen readers.
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ */
+export function elementSentence(panel, row, col) {
+  const place = panel.places[row * panel.cols + col];
+  if (!panel.table || !place) return `${elementName(panel, row, col)}: in shared memory`;
+  if (panel.table.layout.kind === "address") return `lane ${place.lane} gives the address of ${panel.table.axes.filter(Boolean).map((axis, side) => `${axis} ${side ? col : row}`).join(", ")}`;
+  return `${elementName(panel, row, col)}: lane ${place.lane}, register ${registerName(panel.table, place)}, element ${place.element}`;
+}
+
+/**
+ * All that is known of an element.
+ * @param {Scene} scene
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ * @param {{lane: (lane: number) => void, memory: () => void}} follow
+ * @returns {HTMLElement}
+ */
+export function elementDetails(scene, panel, row, col, follow) {
+  const { table } = panel;
+  const place = panel.places[row * panel.cols + col];
+  if (!table || !place) {
+    return h(
+      "div",
+      {},
+      h("h2", {}, elementName(panel, row, col)),
+      h("p", {}, "Lies in shared memory: a descriptor says where."),
+      h("button", { type: "button", onclick: follow.memory }, "Show shared memory"),
+    );
+  }
+  const { layout, operand } = table;
+  const counted = { fragment: "Element", metadata: "Field", scale: "Byte", address: "" }[layout.kind] ?? "Element";
+  const warp = layout.threads > WARP ? ` · warp ${Math.floor(place.lane / WARP)}, lane ${place.lane % WARP} in it` : "";
+  const facts = [
+    fact("Lane", h("button", { type: "button", class: "link", title: "All that this thread holds", onclick: () => follow.lane(place.lane) }, String(place.lane)), warp),
+    layout.kind === "address" ? fact("Gives", `the address of ${addressed(table, row, col)}`) : fact("Register", h("code", {}, registerName(table, place)), ` · ${operand.register}`),
+    counted && fact(counted, `${place.element}`, operand.type ? ` · ${operand.type}` : ""),
+    ...chosenFacts(panel),
+    ...sparseFacts(scene, panel, row, col),
+  ];
+  return h(
+    "div",
+    {},
+    h("h2", {}, layout.kind === "address" ? `Address p of lane ${place.lane}` : elementName(panel, row, col)),
+    layout.observed && observedNote(layout),
+    h("dl", {}, facts.flat()),
+    formulas(layout, table, panel, place, row, col),
+  );
+}
+
+/**
+ * @param {string} term
+ * @param {...(Node | string)} texts
+ * @returns {HTMLElement[]}
+ */
+function fact(term, ...texts) {
+  return [h("dt", {}, term), h("dd", {}, ...texts)];
+}
+
+/**
+ * @param {Arrangement} table
+ * @param {number} row
+ * @param {number} col
+ */
+function addressed(table, row, col) {
+  const parts = table.axes.map((axis, side) => [axis, side ? col : row]).filter(([axis]) => axis);
+  return `${parts.reverse().map(([axis, number]) => `${axis} ${number}`).join(" of ")} (${table.operand.rowBytes} bytes, a multiple of ${table.operand.alignment})`;
+}
+
+/** @param {Panel} panel */
+function chosenFacts(panel) {
+  const axes = Object.entries(panel.table?.legal ?? {}).filter(([, values]) => values.length > 1);
+  return axes.map(([axis, values]) => fact(axis.replace("_", " "), String(panel.chosen[axis] ?? values[0])));
+}
+
+/**
+ * Where an element of a packed matrix comes from, and which metadata says so.
+ * @param {Scene} scene
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ */
+function sparseFacts(scene, panel, row, col) {
+  const { pattern } = scene.instruction;
+  if (!pattern || !panel.table) return [];
+  const metadata = scene.panels.find((each) => each.table?.layout.kind === "metadata");
+  const chunk = panel.table.layout.kind === "metadata" ? col : panel.table.operand.sparse ? Math.floor(col / pattern.kept) : -1;
+  if (chunk < 0) return [];
+  const first = chunk * pattern.chunk;
+  const from = fact("Columns", `${first}–${first + pattern.chunk - 1} of the full matrix: ${pattern.name}`);
+  if (panel === metadata || !metadata?.table) return [from];
+  const field = metadata.places[row * metadata.cols + chunk];
+  return [from, fact("Metadata", `lane ${field.lane}, `, h("code", {}, registerName(metadata.table, field)))];
+}
+
+/** @param {Layout} layout */
+export function observedNote(layout) {
+  return h("p", { class: "observed" }, `Observed on ${layout.observed}. The manual leaves this layout open.`);
+}
+
+/**
+ * The formulas both ways with their values, and that of the manual's form.
+ * @param {Layout} layout
+ * @param {Arrangement} table
+ * @param {Panel} panel
+ * @param {Place} place
+ * @param {number} row
+ * @param {number} col
+ */
+function formulas(layout, table, panel, place, row, col) {
+  const back = inverseMap(layout.map);
+  /** @type {Record<string, number>} */
+  const values = { lane: place.lane, [table.axes[0]]: row, [table.axes[1]]: col, ...Object.fromEntries(Object.entries(table.legal).map(([axis, legal]) => [axis, panel.chosen[axis] ?? legal[0]])) };
+  if (table.counter) values[table.counter] = place.element * (layout.steps[table.counter] ?? 1);
+  const lines = [layout.map, back].flatMap((map) => Object.keys(map.outputs).map((output) => [output, gathered(map, output, layout.zeros)]));
+  const plain = Object.entries(layout.formula.at).flatMap(([axis, cases]) => cases.map((each) => `${axis} = ${each.is}${each.when ? `  if ${each.when}` : ""}`));
+  const helpers = Object.entries(layout.formula.let).map(([name, text]) => `${name} = ${text}`);
+  return h(
+    "div",
+    { class: "formulas" },
+    h("h3", {}, "Formula"),
+    h("pre", {}, [...helpers, ...plain].join("\n")),
+    h("h3", {}, "As bits"),
+    h("pre", {}, lines.map(([output, text]) => `${output} = ${text}${output in values ? ` = ${values[output]}` : ""}`).join("\n")),
+    h("p", { class: "source" }, `${layout.name} · ${/^[0-9.]+$/.test(layout.source) ? `PTX ISA ${layout.source}` : layout.source}`),
+  );
+}
+
+/**
+ * Everything that a thread holds.
+ * @param {Scene} scene
+ * @param {number} lane
+ * @param {(panel: Panel, row: number, col: number) => void} follow
+ * @returns {HTMLElement}
+ */
+export function laneDetails(scene, lane, follow) {
+  const parts = scene.panels.filter((panel) => panel.table && panel.places.length).map((panel) => lanePart(panel, lane, follow));
+  return h("div", {}, h("h2", {}, `Lane ${lane}`), lane >= WARP && h("p", {}, `Warp ${Math.floor(lane / WARP)}, lane ${lane % WARP} in it.`), parts);
+}
+
+/**
+ * @param {Panel} panel
+ * @param {number} lane
+ * @param {(panel: Panel, row: number, col: number) => void} follow
+ */
+function lanePart(panel, lane, follow) {
+  const table = /** @type {Arrangement} */ (panel.table);
+  /** @type {Map<number, [Place, number, number][]>} */
+  const registers = new Map();
+  panel.places.forEach((place, index) => {
+    if (place.lane !== lane) return;
+    const held = registers.get(place.register) ?? [];
+    held.push([place, Math.floor(index / panel.cols), index % panel.cols]);
+    registers.set(place.register, held);
+  });
+  const rows = [...registers].sort(([one], [other]) => one - other).map(([register, held]) => {
+    held.sort(([one], [other]) => one.low - other.low);
+    const buttons = held.map(([place, row, col]) => h("button", { type: "button", class: "link", title: `bits ${bitsOf(place)}`, onclick: () => follow(panel, row, col) }, `[${row}][${col}]`));
+    const name = table.layout.kind === "fragment" ? `${table.name}${register}` : table.operand.name;
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, buttons));
+  });
+  return h("section", {}, h("h3", {}, panel.title), rows.length ? h("table", { class: "held" }, h("tbody", {}, rows)) : h("p", {}, "Nothing."));
+}

@@ -1,0 +1,137 @@
+/** The explorer: a page without a server. */
+
+import { database } from "../database.js";
+import { instructionMeant } from "../spellings.js";
+import { instructionGroups, instructionOf } from "../instructions.js";
+import { memoryFacts } from "../images.js";
+import { CopyView } from "./copy_view.js";
+import { copyButton, fill, h } from "./dom.js";
+import { helpDialog, keyboard } from "./keyboard.js";
+import { MatricesView } from "./matrices_view.js";
+import { MemoryView } from "./memory_view.js";
+import { Picker } from "./picker.js";
+import { SearchBox } from "./search_box.js";
+import { SparsityView } from "./sparsity_view.js";
+import { Store } from "./state.js";
+
+/** @typedef {import("../index.d.ts").Instruction} Instruction */
+/** @typedef {import("./state.js").State} State */
+
+/** What is shown where the URL names no instruction, if the database has it. */
+const EXAMPLE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
+const THEME = "ptxmma-theme";
+
+const store = new Store();
+const picker = new Picker(store);
+const search = new SearchBox((set) => store.set({ at: "", choose: "", middle: "", ...set }));
+const matrices = new MatricesView(store);
+const memory = memoryFacts && new MemoryView(store);
+/** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
+const views = [
+  ["matrices", "Matrices", matrices],
+  ...(memory ? [/** @type {typeof views[number]} */ (["memory", "Shared memory", memory])] : []),
+  ...(database.patterns.length ? [/** @type {typeof views[number]} */ (["sparsity", "Sparsity", new SparsityView(store)])] : []),
+  ["copy", "Copy as", new CopyView(store, () => matrices.board)],
+];
+
+const spelling = h("code", { class: "canonical" });
+const facts = h("p", { class: "facts" });
+const tabs = views.map(([name, title, view]) => {
+  view.element.id = `view-${name}`;
+  view.element.setAttribute("role", "tabpanel");
+  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => store.set({ v: name }) }, title);
+});
+const help = helpDialog();
+
+document.body.append(
+  h(
+    "header",
+    {},
+    h("h1", {}, "ptxmma ", h("span", {}, "explorer")),
+    search.element,
+    h("div", { class: "row" }, copyButton("Link", () => location.href), h("button", { type: "button", "aria-label": "Light or dark", title: "Light or dark (t)", onclick: switchTheme }, "◐"), h("button", { type: "button", "aria-label": "Keys", title: "Keys (?)", onclick: () => help.showModal() }, "?")),
+  ),
+  picker.element,
+  h("div", { class: "headline" }, h("div", {}, spelling, facts)),
+  h("nav", { role: "tablist", "aria-label": "Views" }, tabs),
+  h("main", {}, views.map(([, , view]) => view.element)),
+  h("footer", {}, `ptxmma ${database.version} · ${database.document}`),
+  help,
+);
+
+/** The instruction that is shown: that of the URL, or an example. */
+function current() {
+  const named = (store.state.i && instructionMeant(store.state.i)) || instructionMeant(EXAMPLE);
+  if (named) return named;
+  const [group] = instructionGroups();
+  return instructionOf(group, group.numbers[0]);
+}
+
+store.follow((state, changed) => {
+  const instruction = current();
+  const view = views.find(([name]) => name === state.v) ?? views[0];
+  if (changed.has("i")) {
+    spelling.textContent = instruction.canonical;
+    fill(facts, headline(instruction));
+    document.title = `${instruction.canonical} · ptxmma explorer`;
+  }
+  picker.update(instruction, state, changed);
+  tabs.forEach((tab, place) => {
+    const shown = views[place] === view;
+    tab.setAttribute("aria-selected", String(shown));
+    tab.tabIndex = shown ? 0 : -1;
+    views[place][2].element.hidden = !shown;
+  });
+  // A picture to copy is that of the matrices.
+  if (view[0] === "copy") matrices.update(instruction, state, changed);
+  view[2].update(instruction, state, changed);
+});
+
+/** For the console of the browser, and for tests: the drawing and what is shown. */
+/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, store };
+
+keyboard({
+  store,
+  search: search.input,
+  views: views.map(([name]) => name),
+  step: (steps) => picker.step(current(), steps),
+  theme: switchTheme,
+  help,
+  board: matrices.board,
+});
+
+/**
+ * Who accepts an instruction, since when, and where the manual has it.
+ * @param {Instruction} instruction
+ */
+function headline(instruction) {
+  const accepted = database.targets.map(({ name }) => name).filter((name) => name in instruction.accepted);
+  const [first, ...others] = accepted.map((name) => `${name} from PTX ISA ${instruction.accepted[name]}`);
+  return [
+    h("span", {}, instruction.title),
+    h("span", {}, /^[0-9.]+$/.test(instruction.source) ? `section ${instruction.source}` : instruction.source),
+    !instruction.documented && h("span", { class: "observed" }, "not in the manual: assemblers accept it"),
+    first && h("span", {}, first, others.length > 0 && h("abbr", { title: others.join("\n") }, ` and ${others.length} more targets`)),
+  ];
+}
+
+function switchTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem(THEME, root.dataset.theme);
+  } catch {
+    // Pages from file:// may have no storage: the choice then lasts as long as the page.
+  }
+  matrices.board.draw();
+  document.dispatchEvent(new Event("themechange"));
+}
+
+try {
+  const known = localStorage.getItem(THEME);
+  if (known) document.documentElement.dataset.theme = known;
+} catch {
+  // As above.
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrices.board.draw());

@@ -1,0 +1,229 @@
+/** A matrix in shared memory: its image, what accesses cost, its descriptor. */
+
+import { database } from "../database.js";
+import { accessPatterns, bankWords, MemoryImage, memoryFacts, readableTypes } from "../images.js";
+import { Board } from "./board.js";
+import { DescriptorPart } from "./descriptor_part.js";
+import { choice, fill, h, numberField, segments } from "./dom.js";
+import { colourOf } from "./palette.js";
+
+/** @typedef {import("../index.d.ts").AccessPattern} AccessPattern */
+/** @typedef {import("../index.d.ts").ImageOptions} ImageOptions */
+/** @typedef {import("../index.d.ts").Instruction} Instruction */
+/** @typedef {import("../index.d.ts").MemoryFacts} MemoryFacts */
+/** @typedef {import("./board.js").Spot} Spot */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Store} Store */
+
+/** Bytes that one instruction reads along k. */
+const DEPTH_BYTES = 32;
+
+export class MemoryView {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.facts = /** @type {MemoryFacts} */ (memoryFacts);
+    /** @type {MemoryImage | null} */
+    this.image = null;
+    /** @type {AccessPattern[]} */
+    this.patterns = [];
+    this.tools = h("div", { class: "tools" });
+    this.error = h("p", { class: "error", role: "alert" });
+    this.costs = h("div", { class: "costs" });
+    this.said = h("p", { class: "said", role: "status" });
+    this.descriptor = new DescriptorPart(store);
+    this.board = new Board("Image in shared memory", { point: (spot) => this.#point(spot), pick: (spot) => this.#point(spot) });
+    this.element = h(
+      "section",
+      { class: "view memory" },
+      h("div", { class: "drawing" }, this.tools, this.error, this.said, this.board.element),
+      h("div", { class: "details wide" }, this.costs, this.descriptor.element),
+    );
+  }
+
+  /**
+   * @param {Instruction} instruction
+   * @param {State} state
+   * @param {Set<keyof State>} changed
+   */
+  update(instruction, state, changed) {
+    const options = imageOptions(instruction, state);
+    if (["image", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
+    if (this.image) this.#costs(state);
+    this.descriptor.update(this.image, state, DEPTH_BYTES);
+  }
+
+  /** @param {ImageOptions} options */
+  #draw(options) {
+    fill(this.tools, this.#toolbar(options));
+    try {
+      this.image = new MemoryImage(options);
+      this.patterns = accessPatterns(this.image);
+      this.error.textContent = "";
+    } catch (error) {
+      this.image = null;
+      this.patterns = [];
+      this.error.textContent = error instanceof RangeError ? error.message : String(error);
+    }
+    this.board.element.hidden = !this.image;
+    this.costs.hidden = !this.image;
+    if (this.image) this.board.show([imageTable(this.image, this.facts)], 26);
+    this.#point(null);
+  }
+
+  /** @param {ImageOptions} options */
+  #toolbar(options) {
+    const { facts, store } = this;
+    const changed = (/** @type {Partial<ImageOptions>} */ changes) => store.set({ image: imageText({ ...options, ...changes }), access: "0,0", bits: "" });
+    const majors = [...new Set(facts.layouts.map((each) => each.majorness))];
+    const number = (/** @type {string} */ label, /** @type {keyof ImageOptions} */ key, /** @type {number} */ step, placeholder = "") =>
+      numberField(label, /** @type {number | undefined} */ (options[key]) ?? "", (value) => changed({ [key]: value }), { min: 0, step, placeholder, class: "short" });
+    return [
+      choice("Type", readableTypes(options.majorness), options.type, (type) => changed({ type, k: 0, x: options.x })),
+      segments("Majorness", majors.map((each) => [each, `${each}-major`]), options.majorness, (majorness) => changed({ majorness, type: readableTypes(majorness).includes(options.type) ? options.type : readableTypes(majorness)[0] })),
+      segments("Swizzle", facts.swizzles.map((mode) => [mode.name, mode.name]), options.swizzle, (swizzle) => changed({ swizzle })),
+      number("Rows (x)", "x", 8),
+      number("Depth (k)", "k", 8),
+      number("Start", "start", facts.alignment),
+      number("LBO", "lbo", facts.alignment, "dense"),
+      number("SBO", "sbo", facts.alignment, "dense"),
+      number("Base offset", "baseOffset", 1),
+    ];
+  }
+
+  /** @param {Spot | null} spot */
+  #point(spot) {
+    const { image, facts } = this;
+    if (!image) return fill(this.said);
+    const { canonical, mode } = image;
+    const idle = `${image.size} bytes at ${image.start} · LBO ${image.lbo}, SBO ${image.sbo} · ${mode.cute} o ${canonical.cute}`;
+    if (!spot) return fill(this.said, idle);
+    const row = facts.banks.count * facts.banks.bytes;
+    const address = (Math.floor(image.start / row) + spot.row) * row + spot.col * facts.alignment;
+    const unit = unitsByAddress(image).get(address);
+    const banks = `banks ${spot.col * (facts.alignment / facts.banks.bytes)}–${(spot.col + 1) * (facts.alignment / facts.banks.bytes) - 1}`;
+    return fill(this.said, unit ? `Address ${address} (0x${address.toString(16)}), ${banks}: x = ${spanOf(image, unit, "x")}, k = ${spanOf(image, unit, "k")}` : `Address ${address}, ${banks}: nothing of the matrix`);
+  }
+
+  /** @param {State} state */
+  #costs(state) {
+    const { patterns, facts } = this;
+    const [which, index] = state.access.split(",").map((text) => Number(text) || 0);
+    const pattern = patterns[which] ?? patterns[0];
+    const at = Math.min(index, pattern.accesses.length - 1);
+    const access = pattern.accesses[at];
+    const rows = patterns.map((each, place) =>
+      h("tr", { "aria-selected": String(each === pattern), onclick: () => this.store.set({ access: `${place},0` }) }, [
+        h("td", {}, h("button", { type: "button", class: "link" }, each.name)),
+        h("td", {}, String(each.count)),
+        h("td", { class: each.wavefronts > each.least ? "bad" : "good" }, `${each.wavefronts}`),
+        h("td", {}, String(each.least)),
+      ]),
+    );
+    const slider = h("input", { type: "range", min: 0, max: pattern.accesses.length - 1, value: at, "aria-label": "Which access", oninput: () => this.store.set({ access: `${which},${slider.value}` }) });
+    const focused = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "range" && this.costs.contains(document.activeElement);
+    fill(
+      this.costs,
+      h("h2", {}, "Bank conflicts"),
+      h("table", {}, h("thead", {}, h("tr", {}, ["Access of a warp", "Accesses", "Wavefronts", "Least"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
+      h("label", { class: "field" }, h("span", {}, `Access ${at} of ${pattern.accesses.length}: ${pattern.costs[at]} wavefronts`), slider),
+      bankBars(access, pattern.width, facts),
+    );
+    if (focused) slider.focus();
+    const touched = new Set(access.filter((address) => address !== null).map((address) => Math.floor(address / facts.alignment)));
+    const row = (facts.banks.count * facts.banks.bytes) / facts.alignment;
+    const first = Math.floor((this.image?.start ?? 0) / facts.alignment / row) * row;
+    this.board.light((_, line, col) => (touched.has(first + line * row + col) ? 2 : 0));
+  }
+}
+
+/**
+ * What the URL says of an image, or what suits the instruction.
+ * @param {Instruction} instruction
+ * @param {State} state
+ * @returns {ImageOptions}
+ */
+function imageOptions(instruction, state) {
+  const [type, majorness, swizzle, x, k, start, lbo, sbo, base] = state.image.split(",");
+  const given = (/** @type {string | undefined} */ text) => (text ? Number(text) : undefined);
+  const operands = instruction.forms.flatMap((form) => form.operands);
+  const facts = /** @type {MemoryFacts} */ (memoryFacts);
+  const major = majorness || facts.layouts[0].majorness;
+  const left = operands.find((operand) => instruction.places[operand.name] === "left" && readableTypes(major).includes(operand.type));
+  const element = type || left?.type || readableTypes(major)[1];
+  const mode = facts.swizzles.find((each) => each.name === swizzle) ?? facts.swizzles[facts.swizzles.length - 1];
+  const panel = (mode.bytes * 8) / database.types[element].bits;
+  const wide = major === facts.layouts[0].majorness;
+  return { type: element, majorness: major, swizzle: mode.name, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(64, panel) : 64), start: given(start) ?? 0, lbo: given(lbo), sbo: given(sbo), baseOffset: given(base) ?? 0 };
+}
+
+/** @param {ImageOptions} options */
+export function imageText({ type, majorness, swizzle, x, k, start, lbo, sbo, baseOffset }) {
+  return [type, majorness, swizzle, x, k || "", start || "", lbo ?? "", sbo ?? "", baseOffset || ""].join(",").replace(/,+$/, "");
+}
+
+/**
+ * Which 16 bytes of which line lie at an address.
+ * @param {MemoryImage} image
+ * @returns {Map<number, {line: number, unit: number}>}
+ */
+function unitsByAddress(image) {
+  return new Map(image.units().flatMap((units, line) => units.map((address, unit) => /** @type {const} */ ([address, { line, unit }]))));
+}
+
+/**
+ * The elements of a unit along x or k.
+ * @param {MemoryImage} image
+ * @param {{line: number, unit: number}} place
+ * @param {"x" | "k"} axis
+ */
+function spanOf(image, { line, unit }, axis) {
+  const contiguous = image.byRow ? "k" : "x";
+  return axis === contiguous ? `${unit * image.perUnit}–${(unit + 1) * image.perUnit - 1}` : String(line);
+}
+
+/**
+ * The image as a table: a row for each turn through the banks, a cell for each 16 bytes.
+ * @param {MemoryImage} image
+ * @param {MemoryFacts} facts
+ * @returns {import("./board.js").Table}
+ */
+function imageTable(image, facts) {
+  const row = facts.banks.count * facts.banks.bytes;
+  const first = Math.floor(image.start / row);
+  const cols = row / facts.alignment;
+  const banks = facts.alignment / facts.banks.bytes;
+  const known = unitsByAddress(image);
+  return {
+    id: "image",
+    title: "Image",
+    note: `${image.x} × ${image.k} ${image.type}, a cell for each ${facts.alignment} bytes`,
+    rows: Math.ceil((image.start + image.size) / row) - first,
+    cols,
+    down: 0,
+    across: 0,
+    wide: 2.6,
+    corner: "address \\ banks",
+    rowName: (line) => String((first + line) * row),
+    colName: (col) => `${col * banks}–${(col + 1) * banks - 1}`,
+    cell(line, col) {
+      const unit = known.get((first + line) * row + col * facts.alignment);
+      if (!unit) return { fill: "", top: "", label: "", key: "", words: "" };
+      return { fill: colourOf(unit.line), top: `${spanOf(image, unit, "x")}, ${spanOf(image, unit, "k")}`, label: "", key: "", words: "" };
+    },
+  };
+}
+
+/**
+ * Words that an access asks of each bank.
+ * @param {(number | null)[]} access
+ * @param {number} width
+ * @param {MemoryFacts} facts
+ */
+function bankBars(access, width, facts) {
+  const parts = bankWords(access, width);
+  const counts = Array.from({ length: facts.banks.count }, (_, bank) => parts.reduce((sum, part) => sum + (part.get(bank)?.size ?? 0), 0));
+  const most = Math.max(1, ...counts);
+  const bars = counts.map((count, bank) => h("i", { style: `height:${(count / most) * 100}%`, title: `bank ${bank}: ${count} words` }));
+  return h("figure", { class: "banks", role: "img", "aria-label": `Words of each bank: ${counts.join(" ")}` }, h("div", {}, bars), h("figcaption", {}, `words of each of ${facts.banks.count} banks, ${most} at most`));
+}

@@ -1,0 +1,175 @@
+/** One box that understands opcodes, PTX lines, asm strings, names of wrappers, CuTe atoms, targets, and words. */
+
+import { database } from "../database.js";
+import { instructionGroups, instructionOf } from "../instructions.js";
+import { instructionMeant } from "../spellings.js";
+
+/** @typedef {import("../index.d.ts").Instruction} Instruction */
+/** @typedef {import("../index.d.ts").InstructionGroup} InstructionGroup */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {{text: string, note: string, set: Partial<State>}} Answer */
+/** @typedef {{group: InstructionGroup, words: string}} Entry */
+
+const MOST = 12;
+
+/** @type {Entry[] | undefined} */
+let searchEntries;
+
+/**
+ * What a text may mean, the likeliest first.
+ * @param {string} given
+ * @param {(instruction: Instruction) => boolean} wanted
+ * @returns {Answer[]}
+ */
+export function answersTo(given, wanted = () => true) {
+  // A string that goes on behind its quotes is one text.
+  const text = given.replace(/"\s*"/g, "").replace(/\\[nrt]/g, " ").trim();
+  if (!text) return [];
+  const bits = /^0x[0-9a-f]{9,16}$/i.exec(text);
+  if (bits) return [{ text: `Descriptor ${text}`, note: "matrix descriptor", set: { v: "memory", bits: text.toLowerCase() } }];
+  const { words, set } = selectionIn(text);
+  const answers = named(words).map((found) => answer(found, set));
+  if (answers.length) return answers.slice(0, MOST);
+  const target = targetIn(words);
+  if (target.name && !target.rest) return [{ text: target.name, note: "only what this target accepts", set: { target: target.name } }];
+  const found = byWords(target.rest, target.name, wanted);
+  return found.slice(0, MOST).map((each) => answer(each, { ...set, ...(target.name ? { target: target.name } : {}) }));
+}
+
+/**
+ * @param {Instruction} found
+ * @param {Partial<State>} set
+ * @returns {Answer}
+ */
+function answer(found, set) {
+  const { group } = found;
+  const many = group.numbers.length > 1 ? ` · ${group.extent.toUpperCase()} = ${group.numbers[0]}…${group.numbers[group.numbers.length - 1]}` : "";
+  const [first] = Object.keys(found.accepted);
+  return { text: found.canonical, note: `${first ?? "no target"}${Object.keys(found.accepted).length > 1 ? " and others" : ""}${many}`, set: { i: found.canonical, ...set } };
+}
+
+/**
+ * The element or the lane that a text names beside the instruction: `A[9][3]`, `lane 5`.
+ * @param {string} text
+ * @returns {{words: string, set: Partial<State>}}
+ */
+function selectionIn(text) {
+  const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(text);
+  if (element) return { words: text.replace(element[0], " ").trim(), set: { v: "matrices", at: `${element[1].toLowerCase()}:${element[2]},${element[3]}` } };
+  const lane = /\blane\s*(\d+)\b/i.exec(text);
+  if (lane) return { words: text.replace(lane[0], " ").trim(), set: { v: "matrices", at: `lane:${lane[1]}` } };
+  return { words: text, set: {} };
+}
+
+/**
+ * The instructions that a text names: by spelling, by wrapper, by atom.
+ * @param {string} text
+ * @returns {Instruction[]}
+ */
+function named(text) {
+  const spellings = text.match(/[a-z_]+[a-z0-9_]*(?:\.[\w:]+)+/gi) ?? [];
+  const bySpelling = spellings.map((spelling) => instructionMeant(spelling)).filter((found) => found !== undefined);
+  if (bySpelling.length) return bySpelling;
+  for (const word of text.match(/\w+/g) ?? []) {
+    const found = byIdentifier(word);
+    if (found) return [found];
+  }
+  const tokens = atomTokens(text);
+  if (tokens.size < 2 || !/_/.test(text)) return [];
+  return entries().flatMap(({ group }) =>
+    group.numbers.flatMap((number) => {
+      const fits = group.peers.some((peer) => {
+        const theirs = atomTokens(peer.replaceAll(`{${group.extent}}`, String(number)));
+        return [...tokens].every((token) => theirs.has(token));
+      });
+      return fits ? [instructionOf(group, number)] : [];
+    }),
+  );
+}
+
+/**
+ * The parts of an atom's name; how its namespaces are spelled does not count.
+ * @param {string} text
+ * @returns {Set<string>}
+ */
+function atomTokens(text) {
+  const ignored = ["cute", "gmma", "mma", ""];
+  return new Set(text.split(/[^A-Za-z0-9]+/).map((token) => token.toLowerCase()).filter((token) => !ignored.includes(token)));
+}
+
+/**
+ * @param {string} word
+ * @returns {Instruction | undefined}
+ */
+function byIdentifier(word) {
+  const entry = database.instructions.filter((each) => word.startsWith(`${each.stem}_`) || word === each.stem);
+  for (const { group } of entry.length ? entries() : []) {
+    if (!entry.includes(group.entry)) continue;
+    for (const number of group.numbers) {
+      const found = instructionOf(group, number);
+      if (found.identifier === word) return found;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The target that a text names, by its own name or by that of a product.
+ * @param {string} text
+ * @returns {{name: string, rest: string}}
+ */
+export function targetIn(text) {
+  const words = text.trim();
+  for (const { name, products = [] } of database.targets) {
+    for (const known of [name, name.replace("sm_", "compute_"), ...products]) {
+      const pattern = new RegExp(`(^|\\s)${known.replace(/[^\w\s]/g, "\\$&")}(?=\\s|$)`, "i");
+      if (pattern.test(words)) return { name, rest: words.replace(pattern, " ").trim() };
+    }
+  }
+  return { name: "", rest: words };
+}
+
+/**
+ * The instructions in whose names and descriptions all words stand.
+ * @param {string} text
+ * @param {string} target
+ * @param {(instruction: Instruction) => boolean} wanted
+ * @returns {Instruction[]}
+ */
+function byWords(text, target, wanted) {
+  const words = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
+  /** @type {{found: Instruction, score: number}[]} */
+  const found = [];
+  for (const { group, words: known } of entries()) {
+    if (target && !(target in group.accepted)) continue;
+    const number = words.map((word) => numberIn(group, word)).find((each) => each !== undefined);
+    const instruction = instructionOf(group, number ?? group.numbers[Math.floor(group.numbers.length / 4)]);
+    const all = `${known} ${instruction.canonical} ${instruction.identifier}`.toLowerCase();
+    if (!words.every((word) => all.includes(word)) || !wanted(instruction)) continue;
+    const tokens = instruction.canonical.split(".");
+    const exact = words.filter((word) => tokens.includes(word)).length;
+    found.push({ found: instruction, score: exact * 10 + Number(instruction.documented) * 5 - tokens.length });
+  }
+  return found.sort((one, other) => other.score - one.score).map((each) => each.found);
+}
+
+/**
+ * The number of the extent that ranges, where a word is the shape with such a number.
+ * @param {InstructionGroup} group
+ * @param {string} word
+ * @returns {number | undefined}
+ */
+function numberIn(group, word) {
+  if (!group.extent) return undefined;
+  return group.numbers.find((number) => Object.values(group.templates).some((template) => template.includes("{") && template.replace(`{${group.extent}}`, String(number)) === word));
+}
+
+/** @returns {Entry[]} */
+function entries() {
+  searchEntries ??= instructionGroups().map((group) => {
+    const types = Object.values(group.templates).flatMap((value) => (database.types[value] ? [database.types[value].title] : []));
+    const sparse = group.pattern ? `sparse ${group.pattern.name}` : "dense";
+    return { group, words: [group.entry.title, group.entry.family, group.entry.scope, sparse, ...types].join(" ") };
+  });
+  return searchEntries;
+}

@@ -1,0 +1,104 @@
+/** What is shown, all of it in the URL: a link to the page shows the same. */
+
+/**
+ * @typedef {object} State
+ * @property {string} i canonical spelling of the instruction
+ * @property {string} v view: matrices, memory, sparsity, copy
+ * @property {string} target only instructions that it accepts; empty: any
+ * @property {string} at what is selected: `a:9,3`, or `lane:5`
+ * @property {string} colour lane, register, warp
+ * @property {string} zoom pixels of a cell; empty: as many as fit
+ * @property {string} choose what must be chosen: `selector:1,matrix:2`
+ * @property {string} middle which accumulator is drawn: empty for the result
+ * @property {string} image options of the image in shared memory: `bf16,K,128B,64,64,start,lbo,sbo,base`
+ * @property {string} access pattern of accesses, and which of them: `0,3`
+ * @property {string} depth of a step along K
+ * @property {string} bits of a descriptor: `0x…`
+ * @property {string} row of values to compress, with blanks between
+ * @property {string} word of metadata: `0x…`
+ * @property {string} lane whose word that is
+ * @property {string} operand to copy
+ * @property {string} as format to copy
+ */
+
+/** @type {State} */
+const EMPTY = {
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", row: "", word: "", lane: "0", operand: "", as: "ptx",
+};
+
+/** Changes of these are steps that the browser's back button undoes. */
+const STEPS = ["i", "v"];
+
+export class Store {
+  constructor() {
+    /** @type {State} */
+    this.state = { ...EMPTY };
+    /** @type {((state: State, changed: Set<keyof State>) => void)[]} */
+    this.listeners = [];
+    this.#read();
+    window.addEventListener("popstate", () => this.#again());
+    window.addEventListener("hashchange", () => this.#again());
+  }
+
+  /**
+   * Changes what is shown.
+   * @param {Partial<State>} changes
+   */
+  set(changes) {
+    const changed = /** @type {(keyof State)[]} */ (Object.keys(changes)).filter((key) => changes[key] !== undefined && changes[key] !== this.state[key]);
+    if (!changed.length) return;
+    Object.assign(this.state, changes);
+    const url = this.hash();
+    if (changed.some((key) => STEPS.includes(key))) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+    this.#tell(new Set(changed));
+  }
+
+  /**
+   * Calls a function with every change, and once now.
+   * @param {(state: State, changed: Set<keyof State>) => void} listener
+   */
+  follow(listener) {
+    this.listeners.push(listener);
+    listener(this.state, new Set(/** @type {(keyof State)[]} */ (Object.keys(EMPTY))));
+  }
+
+  /** The state as the end of a URL: what is not as it is by default. */
+  hash() {
+    const pairs = /** @type {(keyof State)[]} */ (Object.keys(EMPTY)).filter((key) => this.state[key] !== EMPTY[key]);
+    const text = pairs.map((key) => `${key}=${encodeURIComponent(this.state[key]).replace(/%(3A|2C|20|2F)/g, (code) => ({ "%3A": ":", "%2C": ",", "%20": "+", "%2F": "/" })[code] ?? code)}`);
+    return `#${text.join("&")}`;
+  }
+
+  #again() {
+    this.#read();
+    this.#tell(new Set(/** @type {(keyof State)[]} */ (Object.keys(EMPTY))));
+  }
+
+  #read() {
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const key of /** @type {(keyof State)[]} */ (Object.keys(EMPTY))) this.state[key] = given.get(key) ?? EMPTY[key];
+  }
+
+  /** @param {Set<keyof State>} changed */
+  #tell(changed) {
+    for (const listener of this.listeners) listener(this.state, changed);
+  }
+}
+
+/**
+ * `selector:1,matrix:2` as numbers by name.
+ * @param {string} text
+ * @returns {Record<string, number>}
+ */
+export function chosenOf(text) {
+  return Object.fromEntries(text.split(",").filter(Boolean).map((part) => [part.split(":")[0], Number(part.split(":")[1])]));
+}
+
+/**
+ * @param {Record<string, number>} chosen
+ * @returns {string}
+ */
+export function chosenText(chosen) {
+  return Object.entries(chosen).map(([name, value]) => `${name}:${value}`).join(",");
+}

@@ -1,0 +1,522 @@
+"""The explorer in a browser, from ``file://`` and without a network: it shows what the library says, and each of its features answers."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.links import explorer
+from ptxmma.cli import main
+from ptxmma.cli.place_names import cell_text
+from ptxmma.generator.emit import javascript
+from ptxmma.matrices.arrangements import arrangement, names
+from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.pictures import colour
+from ptxmma.matrices.shared_memory import SharedLayout
+from ptxmma.matrices.tracing import trace
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_MISSING = "Chromium" if CHROMIUM is None else "Playwright" if importlib.util.find_spec("playwright") is None else ""
+pytestmark = pytest.mark.skipif(bool(_MISSING), reason=f"{_MISSING} is not installed")
+
+_MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+_SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+_LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+
+#: What a page may ask for without a network.
+_LOCAL = ("file:", "data:", "blob:")
+
+
+@pytest.fixture(scope="module")
+def address(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> str:
+    page = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    (text,) = (output.text for output in javascript.emit(catalog) if output.path.endswith(".html"))
+    page.write_text(text, encoding="utf-8")
+    return page.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """Pages; whatever one of them logs, or asks of a network, is a failure."""
+    faults: list[str] = []
+    contexts = []
+
+    def opened(state: str = "", **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(5_000)
+        contexts.append(context)
+        context.add_init_script(path=Path(__file__).parent / "javascript" / "probes.js")
+        page = context.new_page()
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: faults.extend([request.url] * (not request.url.startswith(_LOCAL))))
+        page.goto(f"{address}#{state}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Any]) -> Any:
+    return open_page()
+
+
+def _go(page: Any, state: str) -> None:
+    """Another state of an open page, as if its link were followed."""
+    page.evaluate("state => { location.hash = state; }", state)
+    page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+
+
+def _state(page: Any, key: str) -> str:
+    found: str = page.evaluate("key => explorer.store.state[key]", key)
+    return found
+
+
+def _shown(catalog: Catalog) -> list[Instruction]:
+    """An instruction for each set of layouts."""
+    found: dict[tuple[object, ...], Instruction] = {}
+    for instruction in catalog.all():
+        operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
+        layouts = ((operand.name, operand.layout, operand.registers) for operand in operands)
+        key = tuple((name, layout.name, layout.growing or registers) for name, layout, registers in layouts if layout is not None)
+        if key:
+            found.setdefault(key, instruction)
+    return list(found.values())
+
+
+def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
+    shown = [*_shown(catalog), catalog.find(_WGMMA)]
+    seen = set()
+    for instruction, tables in zip(shown, page.evaluate("probe.cells", [each.canonical for each in shown]), strict=True):
+        drawn = set()
+        for id_, cells in tables.items():
+            name, _, matrix = id_.partition("/")
+            if name not in names(instruction):  # in shared memory: there is no lane to show
+                assert all(cell == "  " for row in cells for cell in row)
+                continue
+            table = arrangement(instruction, name, **({"matrix": int(matrix)} if matrix else {}))
+            drawn.add(name)
+            seen.add(table.layout.name)
+            labels = [
+                [
+                    f"T{place.lane} {'' if table.layout.kind == 'address' else cell_text(place, table)} {colour(place.lane)}"
+                    for place in line
+                ]
+                for line in table.places(range(table.rows), range(table.cols))
+            ]
+            assert cells == labels, (instruction.canonical, id_)
+        alike = {arrangement(instruction, name).layout.name for name in drawn}
+        assert all(arrangement(instruction, name).layout.name in alike for name in names(instruction)), instruction.canonical
+    assert seen == {layout.name for layout in catalog.database.layouts}
+
+
+def test_it_is_light_and_one_file(address: str, page: Any) -> None:
+    text = Path(page.evaluate("() => decodeURIComponent(location.pathname)")).read_text(encoding="utf-8")
+    assert len(text.encode()) < 300 * 1024
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text)
+    assert page.title() == f"{_MMA} · ptxmma explorer"
+    assert address.startswith("file:")
+
+
+# --- finding ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (_SPARSE, {"i": _SPARSE}),
+        ("m16n8k16 bf16", {"i": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}),
+        ("m64n129k16 tf32", {}),
+        (f"  @p {_MMA} {{%f0, %f1, %f2, %f3}}, {{%r0, %r1, %r2, %r3}}, {{%r4, %r5}}, {{%f0, %f1, %f2, %f3}};", {"i": _MMA}),
+        ('asm volatile("mma.sync.aligned.m16n8k16.row.col"\n   ".f32.f16.f16.f32 {%0, %1, %2, %3}, {%4}, {%5}, {%6};\\n"', {"i": _MMA}),
+        ("ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);", {"i": _MMA}),
+        ("SM80_16x8x16_F32F16F16F32_TN", {"i": _MMA}),
+        ("cute::SM90::GMMA::MMA_64x64x16_F32BF16BF16_SS", {"i": _WGMMA}),
+        ("SM90_64x64x16_F32BF16BF16_RS", {"i": _WGMMA}),
+        ("sm_90a", {"target": "sm_90a"}),
+        ("compute_90 m16n8k8 tf32", {"target": "sm_90", "i": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"}),
+        ("fp8 m16n8k32 A[9][3]", {"at": "a:9,3"}),
+        (f"{_WGMMA} lane 77", {"i": _WGMMA, "at": "lane:77"}),
+        ("0x4000004000010040", {"v": "memory", "bits": "0x4000004000010040"}),
+    ],
+)
+def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> None:
+    page.get_by_role("combobox", name="Find an instruction").fill(text)
+    if not state:
+        assert "Nothing has all of these words" in page.get_by_role("listbox").inner_text()
+        return
+    page.keyboard.press("Enter")
+    assert {key: _state(page, key) for key in state} == state
+
+
+def test_answers_are_chosen_by_keys_and_by_pointer(page: Any) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("wgmma m64n64k16 f16")
+    options = page.get_by_role("listbox").get_by_role("option")
+    assert options.count() > 1
+    second = options.nth(1).locator(".spelling").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert options.nth(1).get_attribute("aria-selected") == "true"
+    page.keyboard.press("Enter")
+    assert page.locator(".canonical").inner_text() == second
+    page.keyboard.press("/")
+    page.keyboard.type("stmatrix x2")
+    options.first.click()
+    assert page.locator(".canonical").inner_text().startswith("stmatrix.sync.aligned.m8n8.x2")
+
+
+def test_the_parts_lead_to_the_instruction(catalog: Catalog, page: Any) -> None:
+    page.get_by_label("Target", exact=True).select_option("sm_90a")
+    page.get_by_label("Instruction", exact=True).select_option("wgmma.mma_async")
+    page.get_by_label("Type of A", exact=True).select_option("e4m3")
+    found = catalog.find(page.locator(".canonical").inner_text())
+    assert (found.family, found.qualifiers["atype"]) == ("wgmma", "e4m3")
+    slider = page.get_by_role("slider", name="N")
+    slider.focus()
+    before = found.extents["n"]
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert catalog.find(page.locator(".canonical").inner_text()).extents["n"] == before + 16
+    assert slider.evaluate("element => element === document.activeElement")
+    page.get_by_label("Instruction", exact=True).select_option("mma.sp")
+    assert catalog.find(page.locator(".canonical").inner_text()).sparse
+    page.get_by_label("Target", exact=True).select_option("sm_70")
+    assert "sm_70" in catalog.find(page.locator(".canonical").inner_text()).accepted_by()
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------------
+
+
+def _middle(page: Any, id_: str, row: int, col: int) -> tuple[float, float]:
+    """Where an element is in the window, after it was brought into sight."""
+    at = page.evaluate("probe.middle", [id_, row, col])
+    return at["x"], at["y"]
+
+
+def test_an_element_says_where_it_is(page: Any) -> None:
+    details = page.get_by_label("Details")
+    page.mouse.move(*_middle(page, "a", 9, 3))
+    assert details.get_by_role("heading", level=2).inner_text() == "A[9][3]"
+    text = details.inner_text()
+    assert "a1[31:16]" in text
+    assert "row = ((i & 2) << 2) | (lane >> 2) = 9" in text
+    assert "col = e * thread + slot + 4 * e * (register // 2)" in text
+    page.mouse.move(5, 5)
+    assert details.get_by_role("heading", level=2).inner_text() == "Point at an element"
+    page.mouse.click(*_middle(page, "a", 9, 3))
+    assert _state(page, "at") == "a:9,3"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert _state(page, "at") == "a:10,4"
+    assert page.get_by_role("status").first.inner_text() == "A[10][4]: lane 10, register a1[15:0], element 2"
+    page.keyboard.press("l")
+    assert _state(page, "at") == "lane:10"
+    assert "b0\n[4][2]\n[5][2]" in re.sub(r"\s+", "\n", details.inner_text())
+    page.keyboard.press("Escape")
+    assert _state(page, "at") == ""
+
+
+@pytest.mark.parametrize("spelling", [_MMA, _SPARSE, _SCALED, _WGMMA])
+def test_what_feeds_an_element_of_d_lights_up(catalog: Catalog, page: Any, spelling: str) -> None:
+    instruction = catalog.find(spelling)
+    _go(page, f"i={spelling}&at=d:9,3")
+    lit = page.evaluate("probe.lit", "board")
+    product = trace(instruction, 9, 3)
+    assert lit["d"] == [[9, 3]]
+    sources = [source for term in product.terms for source in term.b]
+    assert {tuple(place) for place in lit["b"]} == {(source.row, source.col) for source in sources}
+    assert {tuple(place) for place in lit["a"]} == {(term.a.row, term.a.col) for term in product.terms}
+    tables = {name: arrangement(instruction, name) for name in lit if name in names(instruction)}
+    held = {
+        name: {(place.lane, place.register, place.low) for place in (table.locate(*at) for at in lit[name])}
+        for name, table in tables.items()
+    }
+    if instruction.sparse:
+        assert len(lit["metadata"]) == instruction.metadata.chunks
+        assert {row for row, _ in lit["metadata"]} == {9}
+    for matrix, ones in (("a", [term.a for term in product.terms]), ("b", sources)):
+        scales = {(source.scale.lane, source.scale.register, source.scale.low) for source in ones if source.scale is not None}
+        assert held.get(f"scale-{matrix}", set()) == scales
+
+
+def test_a_thread_shows_all_that_it_holds(catalog: Catalog, page: Any) -> None:
+    page.get_by_label("Lane", exact=True).fill("5")
+    page.keyboard.press("Enter")
+    assert _state(page, "at") == "lane:5"
+    text = page.get_by_label("Details").inner_text()
+    instruction = catalog.find(_MMA)
+    for name in ("a", "b", "d"):
+        table = arrangement(instruction, name)
+        for element in range(table.elements):
+            at = table.at(5, element)
+            assert f"[{at['row']}][{at['col']}]" in text
+    page.get_by_role("button", name="[9][3]", exact=True).first.click()
+    assert _state(page, "at") in ("a:9,3", "d:9,3")
+
+
+def test_colours_sizes_and_accumulators(page: Any) -> None:
+    assert page.evaluate("probe.colours()") == 4, "a quad has a colour for each thread"
+    page.get_by_role("button", name="Register", exact=True).click()
+    assert _state(page, "colour") == "register"
+    page.keyboard.press("c")
+    assert _state(page, "colour") == "warp"
+    size = page.evaluate("() => explorer.board.size")
+    page.get_by_role("button", name="Larger").click()
+    assert page.evaluate("() => explorer.board.size") > size
+    page.keyboard.press("0")
+    assert page.evaluate("() => explorer.board.size") == size
+    _go(page, "i=mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
+    assert page.get_by_role("group", name="Middle").count() == 0, "C lies as D does"
+    _go(page, "i=mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16")
+    page.get_by_role("group", name="Middle").get_by_role("button", name="C").click()
+    assert page.evaluate("() => explorer.board.tables.map(table => table.id).includes('c')")
+    page.get_by_label("Computation").select_option("2")
+    assert _state(page, "choose") == "computation:2"
+
+
+def test_loads_show_registers_and_addresses(page: Any) -> None:
+    _go(page, f"i={_LOAD}&at=r/2:3,5")
+    assert page.evaluate("probe.lit", "board") == {"r/0": [], "r/1": [], "r/2": [[3, 5]], "r/3": [], "p": [[2, 3]]}
+    assert page.evaluate("explorer.board.tables.at(-1).cell(2, 3).top") == "T19"
+    _go(page, f"i={_LOAD}&at=p:2,3")
+    assert "the address of row 3 of matrix 2" in page.get_by_label("Details").inner_text()
+
+
+def test_a_layout_that_was_measured_says_so(page: Any) -> None:
+    _go(page, "i=wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
+    assert "Observed on sm_90. The manual leaves this layout open." in page.locator(".notes").first.inner_text()
+    _go(page, f"i={_MMA}")
+    assert "Observed" not in page.locator("main").inner_text()
+
+
+# --- shared memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("majorness", "swizzle", "x", "k"), [("K", "128B", 64, 64), ("K", "32B", 16, 64), ("MN", "64B", 64, 16), ("MN", "none", 32, 32)]
+)
+def test_the_image_is_that_of_the_library(page: Any, majorness: str, swizzle: str, x: int, k: int) -> None:
+    _go(page, f"i={_WGMMA}&v=memory&image=bf16,{majorness},{swizzle},{x},{k}")
+    layout = SharedLayout("bf16", majorness, swizzle, x, k)
+    expected = {}
+    for line, units in enumerate(layout.units()):
+        for unit, place in enumerate(units):
+            span = f"{unit * 8}–{unit * 8 + 7}"  # noqa: RUF001  # as the page has it
+            expected[place] = f"{line}, {span}" if majorness == "K" else f"{span}, {line}"
+    page.mouse.move(0, 0)
+    cells = page.evaluate("probe.image()")
+    flat = {128 * row + 16 * col: text for row, line in enumerate(cells) for col, text in enumerate(line) if text}
+    assert flat == expected
+    text = page.get_by_role("tabpanel").inner_text()
+    assert f"{layout.descriptor().encode():#018x}" == page.get_by_label("Descriptor", exact=True).input_value()
+    box = layout.tma
+    assert f"{box.swizzle}, box of {box.inner} × {box.outer}" in text  # noqa: RUF001  # as the page has it
+    for step in layout.steps(16):
+        assert f"{step.encode():#018x}" in text
+
+
+def test_accesses_and_their_conflicts(page: Any) -> None:
+    _go(page, f"i={_WGMMA}&v=memory")
+    page.get_by_role("button", name="one element of each of 32 lines").click()
+    row = page.get_by_role("row", name=re.compile("one element of each"))
+    assert row.inner_text().split("\t")[1:] == ["128", "4", "1"]
+    assert len(page.evaluate("probe.lit", "memory")["image"]) == 32
+    page.get_by_role("slider", name="Which access").focus()
+    page.keyboard.press("ArrowRight")
+    assert _state(page, "access") == "1,1"
+    page.get_by_role("button", name="none", exact=True).click()
+    page.get_by_role("button", name="whole lines, 16 bytes in each lane").click()
+    assert page.locator(".banks figcaption").inner_text().startswith("words of each of 32 banks")
+    page.get_by_label("Depth (k)").fill("7")
+    page.keyboard.press("Enter")
+    assert "k = 7 must be a multiple of 8" in page.get_by_role("alert").first.inner_text()
+
+
+def test_a_descriptor_is_edited_both_ways(page: Any) -> None:
+    _go(page, f"i={_WGMMA}&v=memory&bits=0x4000004000010040")
+    field = functools.partial(page.get_by_label, exact=True)
+    assert field("start of the matrix in shared memory").input_value() == "1024"
+    assert field("leading dimension byte offset (LBO)").input_value() == "16"
+    assert field("stride dimension byte offset (SBO)").input_value() == "1024"
+    assert field("swizzle mode").input_value() == "128B"
+    field("stride dimension byte offset (SBO)").fill("512")
+    page.keyboard.press("Enter")
+    known = Descriptor(start_address=1024, leading_byte_offset=16, stride_byte_offset=512, swizzle="128B").encode()
+    assert int(field("Descriptor").input_value(), 16) == known
+    page.get_by_role("button", name="bit 63, swizzle").click()
+    assert int(field("Descriptor").input_value(), 16) == known ^ 1 << 63
+    assert field("swizzle mode").input_value() == Descriptor.decode(known ^ 1 << 63).swizzle
+    field("start of the matrix in shared memory").fill("8")
+    page.keyboard.press("Enter")
+    assert "start_address = 8 has no encoding" in page.get_by_text("has no encoding").inner_text()
+    field("Descriptor").fill("0x4000004000010040")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show as image").click()
+    assert _state(page, "image").split(",")[2:] == ["128B", "64", "64", "1024", "16", "1024"]
+    field("Descriptor").fill("descriptor")
+    page.keyboard.press("Enter")
+    assert "is not a 64-bit number" in page.get_by_text("is not a 64-bit number").inner_text()
+
+
+# --- sparsity ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_compressed_as_it_is_typed(page: Any) -> None:
+    _go(page, f"i={_SPARSE}&v=sparsity")
+    row = page.get_by_label("Values of a row, with blanks between them")
+    row.fill("0 5 0 7 1 0 0 2")
+    text = page.get_by_role("tabpanel").inner_text()
+    assert re.search(r"Values\s+5 7 1 2\s+Metadata\s+0xcd", text)
+    row.fill("1 2 3 4")
+    assert "more than 2 of 4 are not zero" in page.get_by_role("tabpanel").inner_text()
+    page.get_by_role("button", name="Prune").click()
+    assert _state(page, "row") == "0 0 3 4"
+    _go(page, f"i={_MMA}&v=sparsity")
+    page.get_by_role("button", name=re.compile("^Show mma.sp")).click()
+    assert _state(page, "i").startswith("mma.sp")
+
+
+def test_a_word_of_metadata_is_read(catalog: Catalog, page: Any) -> None:
+    metadata = catalog.find(_SPARSE).metadata
+    for lane, selector in itertools.product((0, 6, 31), (0, 1)):
+        _go(page, f"i={_SPARSE}&v=sparsity&word=0x44e94444&lane={lane}&choose=selector:{selector}")
+        rows = page.locator("table.fields tbody tr").all_inner_texts()
+        read = [row.split("\t")[2] for row in rows if "ignored" not in row]
+        assert read == [f"row {row}, chunk {chunk}" for row, chunk, _ in metadata.fields(lane, selector)]
+    _go(page, f"i={_SPARSE}&v=sparsity&word=0x444444e9")
+    rows = page.locator("table.fields tbody tr").all_inner_texts()
+    assert rows[0].endswith("keeps columns 1, 2")
+    assert rows[1].endswith("keeps columns 6, 7")
+    _go(page, f"i={_SPARSE}&v=sparsity&word=0x44444440")
+    assert page.locator("table.fields tbody tr").first.inner_text().endswith("illegal")
+
+
+# --- copying ----------------------------------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_copied(catalog: Catalog, page: Any) -> None:
+    page.get_by_role("tab", name="Copy as").click()
+    page.get_by_label("Copy as", exact=True)
+    operand = catalog.find(_MMA).operand("a")
+    csv = CliRunner().invoke(main, ["layout", _MMA, "--operand", "a", "--format", "csv"]).output
+    expected = {
+        "PTX": f"{_MMA} {{%d0, %d1, %d2, %d3}}, {{%a0, %a1, %a2, %a3}}, {{%b0, %b1}}, {{%c0, %c1, %c2, %c3}};",
+        "Inline asm": f'asm volatile("{_MMA} {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%10, %11, %12, %13}};"',
+        "C++ wrapper": "ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);",
+        "C functions": "static inline uint32_t mma_m16n8k16_a_b16_row(uint32_t lane, uint32_t i)",
+        "Python functions": "def mma_m16n8k16_a_b16(lane, i):",
+        "CuTe layout": operand.to_cute(),
+        "Triton bases": f'"lane": {operand.to_triton()["lane"]}',
+        "CSV": csv,
+    }
+    for name, text in expected.items():
+        page.get_by_role("button", name=name, exact=True).click()
+        if name == "C functions":
+            page.get_by_label("Operand").select_option("a")
+        assert text in page.get_by_label("Text to copy").evaluate("element => element.textContent"), name
+        assert page.get_by_role("button", name="Copy", exact=True).is_visible()
+    for name, start in (("SVG", b"<svg "), ("PNG", b"\x89PNG"), ("CSV", b"row \\ col,0,1")):
+        page.get_by_role("button", name=name, exact=True).click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download").click()
+        data = Path(download.value.path()).read_bytes()
+        assert data.startswith(start)
+        assert download.value.suggested_filename == f"mma_m16n8k16_f32_f16_f16_f32_a.{name.lower()}"
+        if name == "SVG":
+            assert data.count(b">T5<") == 8, "an element for each cell of thread 5"
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_shows_the_same(open_page: Callable[..., Any], page: Any) -> None:
+    _go(page, f"i={_WGMMA}&at=d:9,3&colour=register")
+    page.get_by_role("tab", name="Shared memory").click()
+    other = open_page(page.evaluate("() => location.hash.slice(1)"))
+    states = [each.evaluate("() => JSON.stringify(explorer.store.state)") for each in (page, other)]
+    assert states[0] == states[1]
+    page.go_back()
+    assert page.get_by_role("tab", name="Matrices").get_attribute("aria-selected") == "true"
+
+
+def test_light_and_dark(open_page: Callable[..., Any]) -> None:
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    dark, light = (open_page(color_scheme=scheme) for scheme in ("dark", "light"))
+    assert dark.evaluate(background) != light.evaluate(background)
+    before = light.evaluate(background)
+    light.keyboard.press("t")
+    assert light.evaluate(background) == dark.evaluate(background) != before
+
+
+def test_keys_are_told(page: Any) -> None:
+    page.keyboard.press("?")
+    assert "find an instruction" in page.get_by_role("dialog").inner_text()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+    for key, view in (("2", "memory"), ("3", "sparsity"), ("4", "copy"), ("1", "matrices")):
+        page.keyboard.press(key)
+        assert _state(page, "v") == view
+
+
+def test_fingers_and_narrow_windows(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"i={_WGMMA}", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.touchscreen.tap(*_middle(page, "b", 0, 2))
+    assert _state(page, "at") == "b:0,2"
+    for view in ("matrices", "memory", "sparsity", "copy"):
+        page.evaluate("view => explorer.store.set({ v: view })", view)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 390, view
+
+
+def test_everything_has_a_name(page: Any) -> None:
+    for view in ("matrices", "memory", "sparsity", "copy"):
+        _go(page, f"i={_SPARSE}&v={view}&at=a:9,3")
+        assert not page.evaluate("probe.nameless()"), view
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_names_the_page(monkeypatch: pytest.MonkeyPatch, page: Any) -> None:
+    result = CliRunner().invoke(main, ["explore", "--print", _SPARSE])
+    assert (result.exit_code, result.output) == (0, f"{paths.EXPLORER.as_uri()}#i={_SPARSE}\n")
+    _go(page, explorer(_SPARSE, at="a:9,3"))
+    assert (_state(page, "i"), _state(page, "at")) == (_SPARSE, "a:9,3")
+    opened: list[str] = []
+
+    def started(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", started)
+    assert CliRunner().invoke(main, ["explore"]).exit_code == 0
+    assert opened == [paths.EXPLORER.as_uri()]
+    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    failed = CliRunner().invoke(main, ["explore"])
+    assert failed.exit_code == 2
+    assert "no browser could be started; open file://" in failed.output
