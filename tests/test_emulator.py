@@ -24,6 +24,7 @@ from ptxmma.catalog.instructions import Instruction
 from ptxmma.generator import pipeline
 from ptxmma.matrices import arithmetic, shared_memory, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
+from ptxmma.matrices.operations import operation
 from ptxmma.model import ElementType, Spec
 from random_operands import Draw, Operands, one_of_each
 
@@ -572,6 +573,17 @@ def test_constants_and_majorness_of_wgmma() -> None:
     both: dict[str, Any] = {"imm_scale_a": -1, "imm_scale_b": -1, "imm_trans_a": 1, "imm_trans_b": 1}
     again = ptxmma.emulate(ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), memory=memory, **both)
     assert (again.matrix == a.astype(np.float64) @ b.astype(np.float64) + c).all()
+
+
+@pytest.mark.parametrize("spelling", [_SPARSE, _SCALED, _WGMMA])
+def test_operands_by_the_names_of_the_manual(spelling: str) -> None:
+    """Each operand that is read may have the manual's name, with an underscore for a hyphen; the result is the same."""
+    instruction = ptxmma.instruction(spelling)
+    given = Operands(instruction, np.random.default_rng(3)).arguments
+    manual = {parameter: name for name, parameter in operation(instruction).arguments(instruction).items()}
+    renamed = {manual.get(name, name): value for name, value in given.items()}
+    assert renamed.keys() != given.keys() or spelling == _SCALED, "its names are those of the emulator"
+    assert np.array_equal(ptxmma.emulate(instruction, **renamed).d, ptxmma.emulate(instruction, **given).d)
 
 
 def test_a_constant_that_is_left_out_is_what_wrappers_assume(tmp_path: Path) -> None:
