@@ -1652,13 +1652,7 @@ struct ldmatrix<shape<8, 8>, b16, x1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_b16(r, p);)
 };
 
 template <>
@@ -1670,13 +1664,7 @@ struct ldmatrix<shape<8, 8>, b16, x2> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_b16(r, p);)
 };
 
 template <>
@@ -1688,13 +1676,7 @@ struct ldmatrix<shape<8, 8>, b16, x4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_b16(r, p);)
 };
 
 template <>
@@ -1706,24 +1688,12 @@ struct ldmatrix<shape<8, 8>, b16, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);)
 };
 
 template <>
@@ -1735,24 +1705,12 @@ struct ldmatrix<shape<8, 8>, b16, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);)
 };
 
 template <>
@@ -1764,24 +1722,12 @@ struct ldmatrix<shape<8, 8>, b16, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);)
 };
 
 template <>
@@ -1793,24 +1739,12 @@ struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -1822,24 +1756,12 @@ struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -1851,24 +1773,12 @@ struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -1880,13 +1790,7 @@ struct ldmatrix<shape<8, 8>, b16, x1, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_trans_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_b16(r, p);)
 };
 
 template <>
@@ -1898,13 +1802,7 @@ struct ldmatrix<shape<8, 8>, b16, x2, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_trans_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_b16(r, p);)
 };
 
 template <>
@@ -1916,13 +1814,7 @@ struct ldmatrix<shape<8, 8>, b16, x4, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_trans_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_b16(r, p);)
 };
 
 template <>
@@ -1934,24 +1826,12 @@ struct ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);)
 };
 
 template <>
@@ -1963,24 +1843,12 @@ struct ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);)
 };
 
 template <>
@@ -1992,24 +1860,12 @@ struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);)
 };
 
 template <>
@@ -2021,24 +1877,12 @@ struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -2050,24 +1894,12 @@ struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -2079,24 +1911,12 @@ struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);)
 };
 
 template <>
@@ -2108,13 +1928,7 @@ struct ldmatrix<shape<16, 16>, b8, x1, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_b8(r, p);)
 };
 
 template <>
@@ -2126,13 +1940,7 @@ struct ldmatrix<shape<16, 16>, b8, x2, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_b8(r, p);)
 };
 
 template <>
@@ -2144,24 +1952,12 @@ struct ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);)
 };
 
 template <>
@@ -2173,24 +1969,12 @@ struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);)
 };
 
 template <>
@@ -2202,24 +1986,12 @@ struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);)
 };
 
 template <>
@@ -2231,24 +2003,12 @@ struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);)
 };
 
 template <>
@@ -2260,13 +2020,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2278,13 +2032,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2296,13 +2044,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2314,13 +2056,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2332,24 +2068,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2361,24 +2085,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2390,24 +2102,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2419,24 +2119,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2448,24 +2136,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2477,24 +2153,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2506,24 +2170,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2535,24 +2187,12 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2564,13 +2204,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2582,13 +2216,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2600,13 +2228,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2618,13 +2240,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2636,13 +2252,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2654,13 +2264,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2672,24 +2276,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2701,24 +2293,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2730,24 +2310,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2759,24 +2327,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2788,24 +2344,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2817,24 +2361,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2846,24 +2378,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2875,24 +2395,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2904,24 +2412,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2933,24 +2429,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -2962,24 +2446,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
 template <>
@@ -2991,24 +2463,12 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
 template <>
@@ -3020,13 +2480,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_s8_s4(r, p);)
 };
 
 template <>
@@ -3038,13 +2492,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x2> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_s8_s4(r, p);)
 };
 
 template <>
@@ -3056,13 +2504,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_s8_s4(r, p);)
 };
 
 template <>
@@ -3074,24 +2516,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);)
 };
 
 template <>
@@ -3103,24 +2533,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);)
 };
 
 template <>
@@ -3132,24 +2550,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);)
 };
 
 template <>
@@ -3161,24 +2567,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);)
 };
 
 template <>
@@ -3190,24 +2584,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);)
 };
 
 template <>
@@ -3219,24 +2601,12 @@ struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);)
 };
 
 }  // namespace ptxmma

@@ -45,13 +45,7 @@ struct movmatrix<shape<8, 8>, b16> {
   // d, a
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t& d, uint32_t a)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::movmatrix_m8n8_b16(d, a);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::movmatrix_m8n8_b16(d, a);)
 };
 
 }  // namespace ptxmma

@@ -735,13 +735,7 @@ struct stmatrix<shape<8, 8>, b16, x1> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_b16(p, r);)
 };
 
 template <>
@@ -753,13 +747,7 @@ struct stmatrix<shape<8, 8>, b16, x2> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_b16(p, r);)
 };
 
 template <>
@@ -771,13 +759,7 @@ struct stmatrix<shape<8, 8>, b16, x4> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_b16(p, r);)
 };
 
 template <>
@@ -789,24 +771,12 @@ struct stmatrix<shape<8, 8>, b16, x1, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);)
 };
 
 template <>
@@ -818,24 +788,12 @@ struct stmatrix<shape<8, 8>, b16, x2, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);)
 };
 
 template <>
@@ -847,24 +805,12 @@ struct stmatrix<shape<8, 8>, b16, x4, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);)
 };
 
 template <>
@@ -876,24 +822,12 @@ struct stmatrix<shape<8, 8>, b16, x1, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -905,24 +839,12 @@ struct stmatrix<shape<8, 8>, b16, x2, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -934,24 +856,12 @@ struct stmatrix<shape<8, 8>, b16, x4, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -963,13 +873,7 @@ struct stmatrix<shape<8, 8>, b16, x1, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_trans_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_b16(p, r);)
 };
 
 template <>
@@ -981,13 +885,7 @@ struct stmatrix<shape<8, 8>, b16, x2, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_trans_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_b16(p, r);)
 };
 
 template <>
@@ -999,13 +897,7 @@ struct stmatrix<shape<8, 8>, b16, x4, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_trans_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_b16(p, r);)
 };
 
 template <>
@@ -1017,24 +909,12 @@ struct stmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);)
 };
 
 template <>
@@ -1046,24 +926,12 @@ struct stmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);)
 };
 
 template <>
@@ -1075,24 +943,12 @@ struct stmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);)
 };
 
 template <>
@@ -1104,24 +960,12 @@ struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -1133,24 +977,12 @@ struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -1162,24 +994,12 @@ struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);)
 };
 
 template <>
@@ -1191,13 +1011,7 @@ struct stmatrix<shape<16, 8>, b8, x1, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x1_trans_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_b8(p, r);)
 };
 
 template <>
@@ -1209,13 +1023,7 @@ struct stmatrix<shape<16, 8>, b8, x2, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x2_trans_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_b8(p, r);)
 };
 
 template <>
@@ -1227,13 +1035,7 @@ struct stmatrix<shape<16, 8>, b8, x4, trans> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x4_trans_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_b8(p, r);)
 };
 
 template <>
@@ -1245,24 +1047,12 @@ struct stmatrix<shape<16, 8>, b8, x1, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);)
 };
 
 template <>
@@ -1274,24 +1064,12 @@ struct stmatrix<shape<16, 8>, b8, x2, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);)
 };
 
 template <>
@@ -1303,24 +1081,12 @@ struct stmatrix<shape<16, 8>, b8, x4, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);)
 };
 
 template <>
@@ -1332,24 +1098,12 @@ struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);)
 };
 
 template <>
@@ -1361,24 +1115,12 @@ struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);)
 };
 
 template <>
@@ -1390,24 +1132,12 @@ struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);)
 };
 
 }  // namespace ptxmma

@@ -905,6 +905,13 @@ struct word : Layout {
 
 }  // namespace ptxmma
 
+// The body of a member `call`, which nvcc's host pass does not need.
+#if defined(__CUDA_ARCH__)
+#define PTXMMA_CALL(...) { __VA_ARGS__ }
+#else
+#define PTXMMA_CALL(...) PTXMMA_NO_DEVICE
+#endif
+
 // The function for each of many N.
 #if !defined(__CUDA_ARCH__)
 #define PTXMMA_BY_N(...)

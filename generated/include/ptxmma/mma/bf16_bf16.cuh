@@ -50,13 +50,7 @@ struct mma<shape<16, 8, 8>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -70,13 +64,7 @@ struct mma<shape<16, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

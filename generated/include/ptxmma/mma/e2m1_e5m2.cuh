@@ -88,13 +88,7 @@ struct mma<shape<16, 8, 32>, f16, e2m1, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e2m1_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e2m1_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -108,13 +102,7 @@ struct mma<shape<16, 8, 32>, f32, e2m1, e5m2, f32, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e2m1_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e2m1_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -130,13 +118,7 @@ struct mma<shape<16, 8, 32>, f32, e2m1, e5m2, f32, ue8m0, kind_mxf8f6f4, scale_v
   // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e5m2_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e5m2_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);)
 };
 
 }  // namespace ptxmma

@@ -538,13 +538,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -558,13 +552,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -578,13 +566,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -598,13 +580,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -618,13 +594,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -638,13 +608,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -658,13 +622,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_f8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_f8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -678,13 +636,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_f8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_f8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_f8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -698,13 +650,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_mxf8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -718,13 +664,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_mxf8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf8f6f4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -738,13 +678,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_mxf8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -758,13 +692,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_mxf8f6f4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf8f6f4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -778,13 +706,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_mxf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -798,13 +720,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_mxf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -818,13 +734,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_mxf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -838,13 +748,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_mxf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -858,13 +762,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_mxf4nvf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf4nvf4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf4nvf4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -878,13 +776,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_mxf4nvf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf4nvf4_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf4nvf4_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -898,13 +790,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_mxf4nvf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_mxf4nvf4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_mxf4nvf4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -918,13 +804,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_mxf4nvf4> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf4nvf4_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf4nvf4_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -938,13 +818,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_f16_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_f16_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -958,13 +832,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f16_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f16_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -978,13 +846,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_f16_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_f16_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -998,13 +860,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_f16_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_f16_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1018,13 +874,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_tf32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_tf32_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_tf32_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1038,13 +888,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_tf32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_tf32_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_tf32_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1058,13 +902,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_tf32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_tf32_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_tf32_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1078,13 +916,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_tf32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_tf32_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_tf32_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1098,13 +930,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_i8> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_i8_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_i8_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1118,13 +944,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_i8> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_i8_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_i8_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1138,13 +958,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_i8> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_i8_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_i8_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1158,13 +972,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_i8> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_i8_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_i8_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1178,13 +986,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e5m2, f16, kind_ti16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_ti16_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_ti16_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1198,13 +1000,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e5m2, f16, kind_ti16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_ti16_f16_e4m3_e5m2_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_ti16_f16_e4m3_e5m2_f16(d, a, b, c);)
 };
 
 template <>
@@ -1218,13 +1014,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e5m2, f32, kind_ti16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_kind_ti16_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_kind_ti16_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1238,13 +1028,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, kind_ti16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_ti16_f32_e4m3_e5m2_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_ti16_f32_e4m3_e5m2_f32(d, a, b, c);)
 };
 
 template <>
@@ -1260,13 +1044,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e5m2, f32, ue8m0, kind_mxf8f6f4, scale_v
   // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e4m3_e5m2_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e4m3_e5m2_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);)
 };
 
 }  // namespace ptxmma

@@ -236,13 +236,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -256,13 +250,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f32, row, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -276,13 +264,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -296,13 +278,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -316,13 +292,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -336,13 +306,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -356,13 +320,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, col> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -376,13 +334,7 @@ struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, col> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -396,13 +348,7 @@ struct mma<shape<8, 8, 4>, f16, f16, f16, f16, row, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_row_row_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_row_row_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -416,13 +362,7 @@ struct mma<shape<8, 8, 4>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -436,13 +376,7 @@ struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, row> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_row_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_row_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -456,13 +390,7 @@ struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, col> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_col_col_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_col_col_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -476,13 +404,7 @@ struct mma<shape<16, 8, 8>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -496,13 +418,7 @@ struct mma<shape<16, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -516,13 +432,7 @@ struct mma<shape<16, 8, 8>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -536,13 +446,7 @@ struct mma<shape<16, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

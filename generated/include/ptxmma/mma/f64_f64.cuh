@@ -239,13 +239,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rn(d, a, b, c);)
 };
 
 template <>
@@ -259,13 +253,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rn(d, a, b, c);)
 };
 
 template <>
@@ -279,13 +267,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rn(d, a, b, c);)
 };
 
 template <>
@@ -299,13 +281,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rn(d, a, b, c);)
 };
 
 template <>
@@ -319,13 +295,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rz(d, a, b, c);)
 };
 
 template <>
@@ -339,13 +309,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rz(d, a, b, c);)
 };
 
 template <>
@@ -359,13 +323,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rz(d, a, b, c);)
 };
 
 template <>
@@ -379,13 +337,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rz(d, a, b, c);)
 };
 
 template <>
@@ -399,13 +351,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rm(d, a, b, c);)
 };
 
 template <>
@@ -419,13 +365,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rm(d, a, b, c);)
 };
 
 template <>
@@ -439,13 +379,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rm(d, a, b, c);)
 };
 
 template <>
@@ -459,13 +393,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rm(d, a, b, c);)
 };
 
 template <>
@@ -479,13 +407,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rp(d, a, b, c);)
 };
 
 template <>
@@ -499,13 +421,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rp(d, a, b, c);)
 };
 
 template <>
@@ -519,13 +435,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rp(d, a, b, c);)
 };
 
 template <>
@@ -539,13 +449,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rp(d, a, b, c);)
 };
 
 }  // namespace ptxmma

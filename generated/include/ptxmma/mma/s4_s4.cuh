@@ -103,13 +103,7 @@ struct mma<shape<8, 8, 32>, s32, s4, s4, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k32_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k32_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -123,13 +117,7 @@ struct mma<shape<16, 8, 32>, s32, s4, s4, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -143,13 +131,7 @@ struct mma<shape<16, 8, 64>, s32, s4, s4, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k64_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k64_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -163,13 +145,7 @@ struct mma<shape<8, 8, 32>, s32, s4, s4, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m8n8k32_satfinite_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m8n8k32_satfinite_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -183,13 +159,7 @@ struct mma<shape<16, 8, 32>, s32, s4, s4, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k32_satfinite_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k32_satfinite_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -203,13 +173,7 @@ struct mma<shape<16, 8, 64>, s32, s4, s4, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::mma_m16n8k64_satfinite_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::mma_m16n8k64_satfinite_s32_s4_s4_s32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

@@ -87,19 +87,14 @@ struct mma_sp<shape<16, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k16_f32_bf16_bf16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k16_f32_bf16_bf16_f32<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_m16n8k16_f32_bf16_bf16_f32<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_m16n8k16_f32_bf16_bf16_f32<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -114,17 +109,12 @@ struct mma_sp<shape<16, 8, 32>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_f32_bf16_bf16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_f32_bf16_bf16_f32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -139,19 +129,14 @@ struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_bf16_bf16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_bf16_bf16_f32<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_bf16_bf16_f32<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_bf16_bf16_f32<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -166,17 +151,12 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f32_bf16_bf16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f32_bf16_bf16_f32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 }  // namespace ptxmma

@@ -99,16 +99,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e3m2, e3m2, f16, kind_f8f6
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e3m2_e3m2_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -123,16 +118,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e3m2, e3m2, f32, kind_f8f6
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e3m2_e3m2_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -149,16 +139,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e3m2, e3m2, f32, ue8m0, ki
   // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e3m2_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 }  // namespace ptxmma

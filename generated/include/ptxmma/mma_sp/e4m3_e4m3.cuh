@@ -294,16 +294,11 @@ struct mma_sp<shape<16, 8, 64>, f32, e4m3, e4m3, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k64_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -318,16 +313,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -342,16 +332,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e4m3, e4m3, f16, kind_f8f6
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e4m3_e4m3_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -366,16 +351,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_f8f6
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -390,16 +370,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e4m3, e4m3, f16> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_f16_e4m3_e4m3_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -414,16 +389,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e4m3, e4m3, f16, kind_mxf8
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_f16_e4m3_e4m3_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -438,16 +408,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_mxf8
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -462,16 +427,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e4m3, e4m3, f16, kind_mxf4
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf4_f16_e4m3_e4m3_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -486,16 +446,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_mxf4
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf4_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -510,16 +465,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e4m3, e4m3, f16, kind_mxf4
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf4nvf4_f16_e4m3_e4m3_f16<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -534,16 +484,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_mxf4
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf4nvf4_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -558,16 +503,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_f16>
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f16_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -582,16 +522,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_tf32
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_tf32_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -606,16 +541,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_i8> 
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_i8_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -630,16 +560,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, kind_ti16
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_ti16_f32_e4m3_e4m3_f32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -656,16 +581,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e4m3, e4m3, f32, ue8m0, ki
   // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e4m3_e4m3_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 }  // namespace ptxmma

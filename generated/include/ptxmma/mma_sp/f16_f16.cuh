@@ -145,19 +145,14 @@ struct mma_sp<shape<16, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k16_f16_f16_f16_f16<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k16_f16_f16_f16_f16<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_m16n8k16_f16_f16_f16_f16<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_m16n8k16_f16_f16_f16_f16<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -172,17 +167,12 @@ struct mma_sp<shape<16, 8, 32>, f16, f16, f16, f16> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_f16_f16_f16_f16<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_f16_f16_f16_f16<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -197,19 +187,14 @@ struct mma_sp<shape<16, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k16_f32_f16_f16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k16_f32_f16_f16_f32<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_m16n8k16_f32_f16_f16_f32<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_m16n8k16_f32_f16_f16_f32<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -224,17 +209,12 @@ struct mma_sp<shape<16, 8, 32>, f32, f16, f16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_f32_f16_f16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_f32_f16_f16_f32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -249,19 +229,14 @@ struct mma_sp_ordered_metadata<shape<16, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f16_f16_f16_f16<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f16_f16_f16_f16<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f16_f16_f16_f16<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f16_f16_f16_f16<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -276,17 +251,12 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, f16, f16, f16, f16> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f16_f16_f16_f16<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f16_f16_f16_f16<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -301,19 +271,14 @@ struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_f16_f16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_f16_f16_f32<1>(d, a, b, c, e);
       case 2: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_f16_f16_f32<2>(d, a, b, c, e);
       case 3: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_f16_f16_f32<3>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -328,17 +293,12 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, f32, f16, f16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f32_f16_f16_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_f32_f16_f16_f32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 }  // namespace ptxmma

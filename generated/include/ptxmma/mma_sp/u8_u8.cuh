@@ -147,17 +147,12 @@ struct mma_sp<shape<16, 8, 32>, s32, u8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_s32_u8_u8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_s32_u8_u8_s32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -172,16 +167,11 @@ struct mma_sp<shape<16, 8, 64>, s32, u8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k64_s32_u8_u8_s32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -196,17 +186,12 @@ struct mma_sp<shape<16, 8, 32>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_u8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_u8_s32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -221,16 +206,11 @@ struct mma_sp<shape<16, 8, 64>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k64_satfinite_s32_u8_u8_s32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -245,17 +225,12 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_u8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_u8_s32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -270,16 +245,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_s32_u8_u8_s32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -294,17 +264,12 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_u8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_u8_s32<1>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 template <>
@@ -319,16 +284,11 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_u8_s32<0>(d, a, b, c, e);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 };
 
 }  // namespace ptxmma

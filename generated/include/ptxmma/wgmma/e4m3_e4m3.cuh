@@ -2976,26 +2976,12 @@ struct wgmma<shape<64, columns, 32>, f16, e4m3, e4m3> {
   // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
   template <class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
   template <class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(
@@ -3050,26 +3036,12 @@ struct wgmma<shape<64, columns, 32>, f32, e4m3, e4m3> {
   // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
   template <class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
   template <class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(

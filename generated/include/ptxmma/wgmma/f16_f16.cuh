@@ -3234,26 +3234,12 @@ struct wgmma<shape<64, columns, 16>, f16, f16, f16> {
   // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
   template <ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(
@@ -3308,26 +3294,12 @@ struct wgmma<shape<64, columns, 16>, f32, f16, f16> {
   // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
   template <ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(PTXMMA_OPTIONS(negate_a, negate_b); by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(

@@ -1674,24 +1674,12 @@ struct wgmma<shape<64, columns, 32>, s32, u8, s8> {
   // d, a, b-desc, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
-    by_n<>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(by_n<>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
-    by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(by_n<>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(
@@ -1732,24 +1720,12 @@ struct wgmma<shape<64, columns, 32>, s32, u8, s8, satfinite> {
   // d, a, b-desc, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
-    by_n<>(d, a, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(by_n<>(d, a, b_desc.bits, scale_d);)
 
   // d, a-desc, b-desc, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
-    by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(by_n<>(d, a_desc.bits, b_desc.bits, scale_d);)
 
  private:
   PTXMMA_BY_N(

@@ -3429,34 +3429,22 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
   // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
   template <ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    switch (sp_sel) {
+  PTXMMA_CALL(
+    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
   // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    switch (sp_sel) {
+  PTXMMA_CALL(
+    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
  private:
   PTXMMA_BY_N(
@@ -3512,34 +3500,22 @@ struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
   // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
   template <ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    switch (sp_sel) {
+  PTXMMA_CALL(
+    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
   // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-#ifdef __CUDA_ARCH__
-  {
-    PTXMMA_OPTIONS(negate_a, negate_b);
-    switch (sp_sel) {
+  PTXMMA_CALL(
+    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
  private:
   PTXMMA_BY_N(

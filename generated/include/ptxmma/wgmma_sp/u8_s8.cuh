@@ -1749,30 +1749,20 @@ struct wgmma_sp<shape<64, columns, 64>, s32, u8, s8> {
   // d, a, b-desc, sp-meta, sp-sel, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
   // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
  private:
   PTXMMA_BY_N(
@@ -1814,30 +1804,20 @@ struct wgmma_sp<shape<64, columns, 64>, s32, u8, s8, satfinite> {
   // d, a, b-desc, sp-meta, sp-sel, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
   // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d)
-#ifdef __CUDA_ARCH__
-  {
+  PTXMMA_CALL(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    }
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+    })
 
  private:
   PTXMMA_BY_N(

@@ -50,13 +50,7 @@ struct wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);)
 };
 
 template <>
@@ -70,13 +64,7 @@ struct wmma_mma_and_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

@@ -2039,24 +2039,12 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2067,24 +2055,12 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2095,24 +2071,12 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2123,24 +2087,12 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2151,24 +2103,12 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2179,24 +2119,12 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2207,46 +2135,22 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2257,46 +2161,22 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2307,46 +2187,22 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2357,46 +2213,22 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2407,46 +2239,22 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2457,46 +2265,22 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2507,24 +2291,12 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2535,24 +2307,12 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2563,24 +2323,12 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -2591,24 +2339,12 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2619,24 +2355,12 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2647,24 +2371,12 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -2675,46 +2387,22 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2725,46 +2413,22 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2775,46 +2439,22 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -2825,46 +2465,22 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2875,46 +2491,22 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2925,46 +2517,22 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -2975,24 +2543,12 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3003,24 +2559,12 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3031,24 +2575,12 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3059,24 +2591,12 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3087,24 +2607,12 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3115,24 +2623,12 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3143,46 +2639,22 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3193,46 +2665,22 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3243,46 +2691,22 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3293,46 +2717,22 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -3343,46 +2743,22 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -3393,46 +2769,22 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -3443,24 +2795,12 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3471,24 +2811,12 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3499,24 +2827,12 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p, stride);)
 };
 
 template <>
@@ -3527,24 +2843,12 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3555,24 +2859,12 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3583,24 +2875,12 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p, stride);)
 };
 
 template <>
@@ -3611,46 +2891,22 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3661,46 +2917,22 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3711,46 +2943,22 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);)
 };
 
 template <>
@@ -3761,46 +2969,22 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -3811,46 +2995,22 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);)
 };
 
 template <>
@@ -3861,46 +3021,22 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);)
 };
 
 }  // namespace ptxmma

@@ -200,13 +200,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -220,13 +214,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -240,13 +228,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -260,13 +242,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -280,13 +256,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -300,13 +270,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -320,13 +284,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -340,13 +298,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -360,13 +312,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -380,13 +326,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -400,13 +340,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 template <>
@@ -420,13 +354,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

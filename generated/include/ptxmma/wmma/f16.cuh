@@ -3991,24 +3991,12 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4019,24 +4007,12 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4047,24 +4023,12 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4075,24 +4039,12 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4103,24 +4055,12 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4131,24 +4071,12 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4159,46 +4087,22 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4209,46 +4113,22 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4259,46 +4139,22 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4309,46 +4165,22 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4359,46 +4191,22 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4409,46 +4217,22 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4459,24 +4243,12 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4487,24 +4259,12 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4515,24 +4275,12 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4543,24 +4291,12 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4571,24 +4307,12 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4599,24 +4323,12 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -4627,46 +4339,22 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4677,46 +4365,22 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4727,46 +4391,22 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -4777,46 +4417,22 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4827,46 +4443,22 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4877,46 +4469,22 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -4927,24 +4495,12 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4955,24 +4511,12 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -4983,24 +4527,12 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5011,24 +4543,12 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5039,24 +4559,12 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5067,24 +4575,12 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5095,46 +4591,22 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5145,46 +4617,22 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5195,46 +4643,22 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5245,46 +4669,22 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5295,46 +4695,22 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5345,46 +4721,22 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5395,24 +4747,12 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5423,24 +4763,12 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5451,24 +4779,12 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5479,24 +4795,12 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5507,24 +4811,12 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5535,24 +4827,12 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5563,46 +4843,22 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5613,46 +4869,22 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5663,46 +4895,22 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -5713,46 +4921,22 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5763,46 +4947,22 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5813,46 +4973,22 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -5863,24 +4999,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5891,24 +5015,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5919,24 +5031,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -5947,24 +5047,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -5975,24 +5063,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -6003,24 +5079,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -6031,46 +5095,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6081,46 +5121,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6131,46 +5147,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6181,46 +5173,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6231,46 +5199,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6281,46 +5225,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6331,24 +5251,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_f16(r, p, stride);)
 };
 
 template <>
@@ -6359,24 +5267,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_f16(r, p, stride);)
 };
 
 template <>
@@ -6387,24 +5283,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_f16(r, p, stride);)
 };
 
 template <>
@@ -6415,24 +5299,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -6443,24 +5315,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -6471,24 +5331,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_f16(r, p, stride);)
 };
 
 template <>
@@ -6499,46 +5347,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6549,46 +5373,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6599,46 +5399,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
 template <>
@@ -6649,46 +5425,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6699,46 +5451,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6749,46 +5477,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
 template <>
@@ -6799,24 +5503,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_f16(p, r, stride);)
 };
 
 template <>
@@ -6827,24 +5519,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_f16(p, r, stride);)
 };
 
 template <>
@@ -6855,24 +5535,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_f16(p, r, stride);)
 };
 
 template <>
@@ -6883,24 +5551,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -6911,24 +5567,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -6939,24 +5583,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -6967,46 +5599,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7017,46 +5625,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7067,46 +5651,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7117,46 +5677,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);)
 };
 
 template <>
@@ -7167,46 +5703,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);)
 };
 
 template <>
@@ -7217,46 +5729,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);)
 };
 
 template <>
@@ -7267,24 +5755,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_f16(p, r, stride);)
 };
 
 template <>
@@ -7295,24 +5771,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_f16(p, r, stride);)
 };
 
 template <>
@@ -7323,24 +5787,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_f16(p, r, stride);)
 };
 
 template <>
@@ -7351,24 +5803,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -7379,24 +5819,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -7407,24 +5835,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_f16(p, r, stride);)
 };
 
 template <>
@@ -7435,46 +5851,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7485,46 +5877,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7535,46 +5903,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);)
 };
 
 template <>
@@ -7585,46 +5929,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);)
 };
 
 template <>
@@ -7635,46 +5955,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);)
 };
 
 template <>
@@ -7685,46 +5981,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);)
 };
 
 }  // namespace ptxmma

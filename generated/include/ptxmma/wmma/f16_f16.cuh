@@ -744,13 +744,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -764,13 +758,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -784,13 +772,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -804,13 +786,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -824,13 +800,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -844,13 +814,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -864,13 +828,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -884,13 +842,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -904,13 +856,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -924,13 +870,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -944,13 +884,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -964,13 +898,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -984,13 +912,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1004,13 +926,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1024,13 +940,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1044,13 +954,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1064,13 +968,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1084,13 +982,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1104,13 +996,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1124,13 +1010,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1144,13 +1024,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1164,13 +1038,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1184,13 +1052,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1204,13 +1066,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1224,13 +1080,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1244,13 +1094,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1264,13 +1108,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1284,13 +1122,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1304,13 +1136,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1324,13 +1150,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1344,13 +1164,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1364,13 +1178,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1384,13 +1192,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1404,13 +1206,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1424,13 +1220,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1444,13 +1234,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1464,13 +1248,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1484,13 +1262,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1504,13 +1276,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1524,13 +1290,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1544,13 +1304,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1564,13 +1318,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_f16_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1584,13 +1332,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1604,13 +1346,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1624,13 +1360,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f16(d, a, b, c);)
 };
 
 template <>
@@ -1644,13 +1374,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1664,13 +1388,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 template <>
@@ -1684,13 +1402,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_f32_f16_f16_f32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

@@ -4007,24 +4007,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4035,24 +4023,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4063,24 +4039,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4091,24 +4055,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4119,24 +4071,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4147,24 +4087,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4175,46 +4103,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4225,46 +4129,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4275,46 +4155,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4325,46 +4181,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4375,46 +4207,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4425,46 +4233,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4475,24 +4259,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4503,24 +4275,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4531,24 +4291,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p, stride);)
 };
 
 template <>
@@ -4559,24 +4307,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4587,24 +4323,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4615,24 +4339,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4643,46 +4355,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4693,46 +4381,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4743,46 +4407,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -4793,46 +4433,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4843,46 +4459,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4893,46 +4485,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -4943,24 +4511,12 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p, stride);)
 };
 
 template <>
@@ -4971,24 +4527,12 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p, stride);)
 };
 
 template <>
@@ -4999,46 +4543,22 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5049,46 +4569,22 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5099,24 +4595,12 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p, stride);)
 };
 
 template <>
@@ -5127,24 +4611,12 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p, stride);)
 };
 
 template <>
@@ -5155,46 +4627,22 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5205,46 +4653,22 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5255,24 +4679,12 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p, stride);)
 };
 
 template <>
@@ -5283,24 +4695,12 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p, stride);)
 };
 
 template <>
@@ -5311,24 +4711,12 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p, stride);)
 };
 
 template <>
@@ -5339,24 +4727,12 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p, stride);)
 };
 
 template <>
@@ -5367,46 +4743,22 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5417,46 +4769,22 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5467,46 +4795,22 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5517,46 +4821,22 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5567,24 +4847,12 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p, stride);)
 };
 
 template <>
@@ -5595,24 +4863,12 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p, stride);)
 };
 
 template <>
@@ -5623,24 +4879,12 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p, stride);)
 };
 
 template <>
@@ -5651,24 +4895,12 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p, stride);)
 };
 
 template <>
@@ -5679,46 +4911,22 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5729,46 +4937,22 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);)
 };
 
 template <>
@@ -5779,46 +4963,22 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5829,46 +4989,22 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);)
 };
 
 template <>
@@ -5879,24 +5015,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r, stride);)
 };
 
 template <>
@@ -5907,24 +5031,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r, stride);)
 };
 
 template <>
@@ -5935,24 +5047,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r, stride);)
 };
 
 template <>
@@ -5963,24 +5063,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -5991,24 +5079,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6019,24 +5095,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6047,46 +5111,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6097,46 +5137,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6147,46 +5163,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6197,46 +5189,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6247,46 +5215,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6297,46 +5241,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6347,24 +5267,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r, stride);)
 };
 
 template <>
@@ -6375,24 +5283,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r, stride);)
 };
 
 template <>
@@ -6403,24 +5299,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r, stride);)
 };
 
 template <>
@@ -6431,24 +5315,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6459,24 +5331,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6487,24 +5347,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6515,46 +5363,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6565,46 +5389,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6615,46 +5415,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6665,46 +5441,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6715,46 +5467,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6765,46 +5493,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6815,24 +5519,12 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r, stride);)
 };
 
 template <>
@@ -6843,24 +5535,12 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r, stride);)
 };
 
 template <>
@@ -6871,46 +5551,22 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -6921,46 +5577,22 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -6971,24 +5603,12 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r, stride);)
 };
 
 template <>
@@ -6999,24 +5619,12 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r, stride);)
 };
 
 template <>
@@ -7027,46 +5635,22 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -7077,46 +5661,22 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -7127,24 +5687,12 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r, stride);)
 };
 
 template <>
@@ -7155,24 +5703,12 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r, stride);)
 };
 
 template <>
@@ -7183,24 +5719,12 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r, stride);)
 };
 
 template <>
@@ -7211,24 +5735,12 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r, stride);)
 };
 
 template <>
@@ -7239,46 +5751,22 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -7289,46 +5777,22 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -7339,46 +5803,22 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -7389,46 +5829,22 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -7439,24 +5855,12 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r, stride);)
 };
 
 template <>
@@ -7467,24 +5871,12 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r, stride);)
 };
 
 template <>
@@ -7495,24 +5887,12 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r, stride);)
 };
 
 template <>
@@ -7523,24 +5903,12 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r, stride);)
 };
 
 template <>
@@ -7551,46 +5919,22 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -7601,46 +5945,22 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);)
 };
 
 template <>
@@ -7651,46 +5971,22 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);)
 };
 
 template <>
@@ -7701,46 +5997,22 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);)
 };
 
 }  // namespace ptxmma

@@ -1351,24 +1351,12 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -1379,24 +1367,12 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -1407,46 +1383,22 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -1457,46 +1409,22 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -1507,24 +1435,12 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -1535,24 +1451,12 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -1563,46 +1467,22 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -1613,46 +1493,22 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -1663,24 +1519,12 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -1691,24 +1535,12 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -1719,46 +1551,22 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -1769,46 +1577,22 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -1819,24 +1603,12 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -1847,24 +1619,12 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -1875,46 +1635,22 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -1925,46 +1661,22 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -1975,24 +1687,12 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -2003,24 +1703,12 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -2031,46 +1719,22 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -2081,46 +1745,22 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -2131,24 +1771,12 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p, stride);)
 };
 
 template <>
@@ -2159,24 +1787,12 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p, stride);)
 };
 
 template <>
@@ -2187,46 +1803,22 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
 template <>
@@ -2237,46 +1829,22 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
 template <>
@@ -2287,24 +1855,12 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r, stride);)
 };
 
 template <>
@@ -2315,24 +1871,12 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r, stride);)
 };
 
 template <>
@@ -2343,46 +1887,22 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);)
 };
 
 template <>
@@ -2393,46 +1913,22 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);)
 };
 
 template <>
@@ -2443,24 +1939,12 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r, stride);)
 };
 
 template <>
@@ -2471,24 +1955,12 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r, stride);)
 };
 
 template <>
@@ -2499,46 +1971,22 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);)
 };
 
 template <>
@@ -2549,46 +1997,22 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);)
 };
 
 }  // namespace ptxmma

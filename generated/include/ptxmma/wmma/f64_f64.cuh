@@ -232,13 +232,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -252,13 +246,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -272,13 +260,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -292,13 +274,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -312,13 +288,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -332,13 +302,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -352,13 +316,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -372,13 +330,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -392,13 +344,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -412,13 +358,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -432,13 +372,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -452,13 +386,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -472,13 +400,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -492,13 +414,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -512,13 +428,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);)
 };
 
 template <>
@@ -532,13 +442,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);)
 };
 
 }  // namespace ptxmma

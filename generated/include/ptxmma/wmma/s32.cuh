@@ -3335,24 +3335,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3363,24 +3351,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3391,24 +3367,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3419,24 +3383,12 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3447,24 +3399,12 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3475,24 +3415,12 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3503,46 +3431,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -3553,46 +3457,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -3603,46 +3483,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -3653,46 +3509,22 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -3703,46 +3535,22 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -3753,46 +3561,22 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -3803,24 +3587,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3831,24 +3603,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3859,24 +3619,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_s32(r, p, stride);)
 };
 
 template <>
@@ -3887,24 +3635,12 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3915,24 +3651,12 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3943,24 +3667,12 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_global_s32(r, p, stride);)
 };
 
 template <>
@@ -3971,46 +3683,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4021,46 +3709,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4071,46 +3735,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4121,46 +3761,22 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4171,46 +3787,22 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4221,46 +3813,22 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4271,24 +3839,12 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_s32(r, p, stride);)
 };
 
 template <>
@@ -4299,24 +3855,12 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_s32(r, p, stride);)
 };
 
 template <>
@@ -4327,24 +3871,12 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_global_s32(r, p, stride);)
 };
 
 template <>
@@ -4355,24 +3887,12 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_global_s32(r, p, stride);)
 };
 
 template <>
@@ -4383,46 +3903,22 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4433,46 +3929,22 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4483,46 +3955,22 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4533,46 +3981,22 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4583,24 +4007,12 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_s32(r, p, stride);)
 };
 
 template <>
@@ -4611,24 +4023,12 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_s32(r, p, stride);)
 };
 
 template <>
@@ -4639,24 +4039,12 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_global_s32(r, p, stride);)
 };
 
 template <>
@@ -4667,24 +4055,12 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_global_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_global_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_global_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_global_s32(r, p, stride);)
 };
 
 template <>
@@ -4695,46 +4071,22 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4745,46 +4097,22 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);)
 };
 
 template <>
@@ -4795,46 +4123,22 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4845,46 +4149,22 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);)
 };
 
 template <>
@@ -4895,24 +4175,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_s32(p, r, stride);)
 };
 
 template <>
@@ -4923,24 +4191,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_s32(p, r, stride);)
 };
 
 template <>
@@ -4951,24 +4207,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_s32(p, r, stride);)
 };
 
 template <>
@@ -4979,24 +4223,12 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5007,24 +4239,12 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5035,24 +4255,12 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5063,46 +4271,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5113,46 +4297,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5163,46 +4323,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5213,46 +4349,22 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5263,46 +4375,22 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5313,46 +4401,22 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5363,24 +4427,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_s32(p, r, stride);)
 };
 
 template <>
@@ -5391,24 +4443,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_s32(p, r, stride);)
 };
 
 template <>
@@ -5419,24 +4459,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_s32(p, r, stride);)
 };
 
 template <>
@@ -5447,24 +4475,12 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5475,24 +4491,12 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5503,24 +4507,12 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5531,46 +4523,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5581,46 +4549,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5631,46 +4575,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5681,46 +4601,22 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5731,46 +4627,22 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5781,46 +4653,22 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -5831,24 +4679,12 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_s32(p, r, stride);)
 };
 
 template <>
@@ -5859,24 +4695,12 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_s32(p, r, stride);)
 };
 
 template <>
@@ -5887,24 +4711,12 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5915,24 +4727,12 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_global_s32(p, r, stride);)
 };
 
 template <>
@@ -5943,46 +4743,22 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -5993,46 +4769,22 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -6043,46 +4795,22 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -6093,46 +4821,22 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -6143,24 +4847,12 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_s32(p, r, stride);)
 };
 
 template <>
@@ -6171,24 +4863,12 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_s32(p, r, stride);)
 };
 
 template <>
@@ -6199,24 +4879,12 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_global_s32(p, r, stride);)
 };
 
 template <>
@@ -6227,24 +4895,12 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32, global> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_global_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_global_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_global_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_global_s32(p, r, stride);)
 };
 
 template <>
@@ -6255,46 +4911,22 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -6305,46 +4937,22 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);)
 };
 
 template <>
@@ -6355,46 +4963,22 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);)
 };
 
 template <>
@@ -6405,46 +4989,22 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32, shared_cta> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);)
 
   // [p], r, stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);)
 };
 
 }  // namespace ptxmma

@@ -50,13 +50,7 @@ struct wmma_mma_row_col<shape<8, 8, 32>, s32, s4, s4, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k32_s32_s4_s4_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k32_s32_s4_s4_s32(d, a, b, c);)
 };
 
 template <>
@@ -70,13 +64,7 @@ struct wmma_mma_row_col<shape<8, 8, 32>, s32, s4, s4, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n8k32_s32_s4_s4_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n8k32_s32_s4_s4_s32_satfinite(d, a, b, c);)
 };
 
 }  // namespace ptxmma

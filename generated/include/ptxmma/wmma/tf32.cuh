@@ -695,24 +695,12 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p, stride);)
 };
 
 template <>
@@ -723,24 +711,12 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p, stride);)
 };
 
 template <>
@@ -751,46 +727,22 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);)
 };
 
 template <>
@@ -801,46 +753,22 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
 template <>
@@ -851,24 +779,12 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p, stride);)
 };
 
 template <>
@@ -879,24 +795,12 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p, stride);)
 };
 
 template <>
@@ -907,46 +811,22 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);)
 };
 
 template <>
@@ -957,46 +837,22 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
 template <>
@@ -1007,24 +863,12 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p, stride);)
 };
 
 template <>
@@ -1035,24 +879,12 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p, stride);)
 };
 
 template <>
@@ -1063,46 +895,22 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);)
 };
 
 template <>
@@ -1113,46 +921,22 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
 template <>
@@ -1163,24 +947,12 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p, stride);)
 };
 
 template <>
@@ -1191,24 +963,12 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p, stride);)
 };
 
 template <>
@@ -1219,46 +979,22 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);)
 };
 
 template <>
@@ -1269,46 +1005,22 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
 }  // namespace ptxmma

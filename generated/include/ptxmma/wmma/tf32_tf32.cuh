@@ -80,13 +80,7 @@ struct wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);)
 };
 
 template <>
@@ -100,13 +94,7 @@ struct wmma_mma_row_col<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);)
 };
 
 template <>
@@ -120,13 +108,7 @@ struct wmma_mma_col_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);)
 };
 
 template <>
@@ -140,13 +122,7 @@ struct wmma_mma_col_col<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);)
 };
 
 }  // namespace ptxmma

@@ -359,24 +359,12 @@ struct wmma_load_a_row<shape<8, 8, 32>, u4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p, stride);)
 };
 
 template <>
@@ -387,24 +375,12 @@ struct wmma_load_a_row<shape<8, 8, 32>, u4, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p, stride);)
 };
 
 template <>
@@ -415,46 +391,22 @@ struct wmma_load_a_row<shape<8, 8, 32>, u4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p, stride);)
 };
 
 template <>
@@ -465,46 +417,22 @@ struct wmma_load_a_row<shape<8, 8, 32>, u4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p, stride);)
 };
 
 template <>
@@ -515,24 +443,12 @@ struct wmma_load_b_col<shape<8, 8, 32>, u4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p, stride);)
 };
 
 template <>
@@ -543,24 +459,12 @@ struct wmma_load_b_col<shape<8, 8, 32>, u4, global> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p, stride);)
 };
 
 template <>
@@ -571,46 +475,22 @@ struct wmma_load_b_col<shape<8, 8, 32>, u4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p, stride);)
 };
 
 template <>
@@ -621,46 +501,22 @@ struct wmma_load_b_col<shape<8, 8, 32>, u4, shared_cta> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p);)
 
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p, stride);)
 
   // r, [p], stride
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p, stride);)
 };
 
 }  // namespace ptxmma

@@ -360,13 +360,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -380,13 +374,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -400,13 +388,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -420,13 +402,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -440,13 +416,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -460,13 +430,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_row_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_row_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -480,13 +444,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -500,13 +458,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -520,13 +472,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -540,13 +486,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -560,13 +500,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -580,13 +514,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_row_col_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_row_col_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -600,13 +528,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -620,13 +542,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -640,13 +556,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -660,13 +570,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -680,13 +584,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -700,13 +598,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_row_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_row_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -720,13 +612,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -740,13 +626,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -760,13 +640,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_s32_u8_u8_s32(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_s32_u8_u8_s32(d, a, b, c);)
 };
 
 template <>
@@ -780,13 +654,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m16n16k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -800,13 +668,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m8n32k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 template <>
@@ -820,13 +682,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
-#ifdef __CUDA_ARCH__
-  {
-    ::ptxmma::wmma_mma_col_col_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  PTXMMA_CALL(::ptxmma::wmma_mma_col_col_m32n8k16_s32_u8_u8_s32_satfinite(d, a, b, c);)
 };
 
 }  // namespace ptxmma
