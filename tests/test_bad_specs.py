@@ -37,7 +37,7 @@ def _run(*arguments: str | Path) -> Result:
 # One row for each way to be wrong: the file, what is replaced by what, and the message that must come, with its place.
 _CASES = {
     "malformed YAML": ("types.yaml", "carriers:", "carriers: [", r"types.yaml:\d+:\d+: not YAML: "),
-    "duplicate key": ("spec.yaml", 'version: "0.0.1"', 'version: "0.0.1"\nversion: "0.0.2"', r"spec.yaml:4:1: duplicate key 'version'; it stands in line 3 too"),
+    "duplicate key": ("spec.yaml", 'version: "0.0.1"', 'version: "0.0.1"\nversion: "0.0.2"', r"spec.yaml:4:1: duplicate key 'version'; line 3 has it too"),
     "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, ptx_in, until, releases, source"),
     "unquoted version": ("targets.yaml", 'ptx: "7.0"', "ptx: 7.0", r'targets.yaml:3:26: 7.0 is a number with a fraction to YAML; write it in quotes: "7.0"'),
     "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
@@ -65,7 +65,7 @@ _CASES = {
     "carrier of an operand that nothing has": ("types.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "e"]', r"types.yaml:\d+:\d+: no variant that this entry is for has 'e'; leave it out"),
     "carrier of a type that nothing has": ("types.yaml", 'elements: ["f32"], when', 'elements: ["f32", "f16"], when', r"types.yaml:\d+:\d+: no variant that this entry is for has 'f16'; leave it out"),
     "releases in the wrong order": ("isa_versions.yaml", 'cuda: "11.8"', 'cuda: "10.8"', r"isa_versions.yaml:4:\d+: cuda 10.8 must be above 11.0: list the versions in their order"),
-    "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is no source for a form that is documented: a section documents a form"),
+    "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is not a source for a form that is documented: a section documents a form"),
     "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
     "a GPU of no target": ("targets.yaml", "kind: targets\n", 'kind: targets\ngpus:\n  - {target: "sm_91", architecture: "X", names: ["X1"], source: "x"}\n', r"targets.yaml:3:15: unknown target 'sm_91'; known: sm_80, sm_90"),
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
@@ -121,7 +121,7 @@ _CASES = {
     "an axis with the name of an extent": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", n: "n"}', r"layouts.yaml:21:\d+: 'n' is a variable of formulas already; choose another name"),
     "an unknown axis apart": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n"}\n    apart: ["copy"]', r"layouts.yaml:22:\d+: unknown axis 'copy'; known: row, col"),
     "an axis of no size": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n - 8"}', r"layouts.yaml:19:5: toy\S+ has 0 elements here; there must be 32 to 65536"),
-    "a size that is no power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
+    "a size that is not a power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
     "a layout of an operand that nothing has": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["q"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'q'; leave it out"),
     "a layout of an operand that has none": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["knob"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'knob'; leave it out"),
     "a layout that no variant reaches": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {family: "toy", bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: nothing that this condition admits has bits 8; leave it out"),

@@ -359,4 +359,4 @@ def test_a_spec_with_mistakes(tmp_path: Path) -> None:
     (tmp_path / "no.json").write_text("{}")
     result = _diff(str(tmp_path / "no.json"), str(_TOY))
     assert result.exit_code == 2
-    assert "no database of this version" in " ".join(result.output.split())
+    assert "not a database of this version" in " ".join(result.output.split())

@@ -88,20 +88,20 @@ def test_defaults_may_be_left_out() -> None:
             "wgmma.mma_async.sync.aligned.m64n",
         ),
         ("mma.aligned.m16n8k16.row.col.f32.f16.f16.f32", "it lacks '.sync'", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
-        ("mma.sync.aligned.m16n8k16.row.col.row.f32.f16.f16.f32", "'.row' stands twice", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.row.col.row.f32.f16.f16.f32", "'.row' is there twice", "m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.satfinite.row.col.f32.f16.f16.f32", "'.satfinite' does not belong", "m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.no", "'.no' is in no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
         (
             "mma.sync.aligned.m16n8k16.row.col.f16.f32.f16.f32",
-            "'.f16.f32.f16.f32' stands in another order than the closest's '.f32.f16.f16.f32'",
+            "'.f16.f32.f16.f32' is in another order than the closest's '.f32.f16.f16.f32'",
             "m16n8k16.row.col.f32.f16.f16.f32",
         ),
         (
             "mma.sp.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32",
-            "'.col.row' stands in another order than the closest's '.row.col'",
+            "'.col.row' is in another order than the closest's '.row.col'",
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
-        ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must stand first", "m64n48k32.s32.s8.s8"),
+        ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must come first", "m64n48k32.s32.s8.s8"),
         ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is not a matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_spelling_is_a_string(spelling: Any) -> None:
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"other\.json: no database of this version of ptxmma"):
+    with pytest.raises(ValueError, match=r"other\.json: not a database of this version of ptxmma"):
         ptxmma.instruction("mma", database=path)
 
 

@@ -195,7 +195,7 @@ CREATE TABLE ignored (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
   "position" INTEGER NOT NULL,
-  "behind" TEXT NOT NULL,  -- the qualifier behind which they stand; anywhere if absent
+  "behind" TEXT NOT NULL,  -- the qualifier that they follow; anywhere if absent
   "most" INTEGER NOT NULL,  -- how many of them are taken; any number if absent
   "condition" TEXT,  -- JSON
   "source" TEXT NOT NULL
@@ -204,7 +204,7 @@ CREATE TABLE ignored (
 CREATE TABLE ignored_modifiers (
   "ignored" INTEGER NOT NULL REFERENCES ignored("id"),
   "position" INTEGER NOT NULL,
-  "modifier" TEXT NOT NULL,  -- any of these; "and.popc" for two that stand side by side
+  "modifier" TEXT NOT NULL,  -- any of these; "and.popc" for two in a row
   PRIMARY KEY ("ignored", "position")
 ) WITHOUT ROWID;
 
@@ -697,7 +697,7 @@ CREATE TABLE steps (
   "position" INTEGER NOT NULL
 );
 
--- What must stand between two events so that the second sees the first.
+-- What must come between two events so that the second sees the first.
 CREATE TABLE orderings (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -1976,7 +1976,7 @@ INSERT INTO qualifiers VALUES
 (19,'mma','btype','element type of B',''),
 (20,'mma','ctype','element type of C',''),
 (21,'mma','stype','element type of the scale factors',''),
-(22,'mma','bitop','operation that stands for multiplication of bits',''),
+(22,'mma','bitop','operation on bits in place of a multiplication',''),
 (23,'mma','popc','population count','popc'),
 (24,'mma','rounding','rounding mode',''),
 (25,'mma.sp','spvariant','whether the indices of a chunk must ascend',''),
@@ -1994,7 +1994,7 @@ INSERT INTO qualifiers VALUES
 (37,'wgmma.mma_async','dtype','element type of D',''),
 (38,'wgmma.mma_async','atype','element type of A',''),
 (39,'wgmma.mma_async','btype','element type of B',''),
-(40,'wgmma.mma_async','bitop','operation that stands for multiplication of bits',''),
+(40,'wgmma.mma_async','bitop','operation on bits in place of a multiplication',''),
 (41,'wgmma.mma_async','popc','population count','popc'),
 (42,'wgmma.mma_async.sp','aligned','all threads of the warpgroup execute it together','aligned'),
 (43,'wgmma.mma_async.sp','satfinite','clamp the accumulator instead of wrapping',''),
@@ -2017,7 +2017,7 @@ INSERT INTO qualifiers VALUES
 (60,'wmma.store.d','layout','whether rows or columns lie in memory one after another',''),
 (61,'wmma.store.d','space','state space of the address; without it the address is generic',''),
 (62,'wmma.store.d','type','element type',''),
-(63,'wmma.mma','bitop','operation that stands for multiplication of bits',''),
+(63,'wmma.mma','bitop','operation on bits in place of a multiplication',''),
 (64,'wmma.mma','popc','population count','popc'),
 (65,'wmma.mma','alayout','layout of A in memory',''),
 (66,'wmma.mma','blayout','layout of B in memory',''),
@@ -3390,7 +3390,7 @@ INSERT INTO statements VALUES
 (17,'movmatrix','undefined',0,NULL,'Not all threads of the warp execute the instruction.','','9.7.14.5.17'),
 (18,'movmatrix','uniform',0,NULL,'.sync: a thread waits until all threads of its warp execute the same instruction.','warp','9.7.14.5.17'),
 (19,'movmatrix','uniform',1,NULL,'.aligned: all threads of the warp execute the same instruction.','warp','9.7.14.5.17'),
-(20,'mma','undefined',0,NULL,'Not all threads of the warp execute the instruction: it stands under a condition that they evaluate differently.','','9.7.14.5.14'),
+(20,'mma','undefined',0,NULL,'Not all threads of the warp execute the instruction: it depends on a condition that they evaluate differently.','','9.7.14.5.14'),
 (21,'mma','undefined',1,NULL,'Threads of one warp execute it with different qualifiers.','','9.7.14.5.14'),
 (22,'mma','undefined',2,NULL,'A thread of the warp has exited.','','9.7.14.5.14'),
 (23,'mma','undefined',3,'[{"block_scale":["block_scale"]}]','A scale id has a value outside its list: byte ids are 0 to 3 with 1X, 0 or 2 with 2X, 0 with 4X; thread ids are 0 or 1 for A, 0 to 3 for B.','','9.7.14.3'),
@@ -3403,7 +3403,7 @@ INSERT INTO statements VALUES
 (30,'mma','notes',4,'[{"atype":["e2m1"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]','Elements of e2m1 are packed, eight to a register, without padding.','','9.7.14.5.14'),
 (31,'mma','notes',5,'[{"kind":["kind::mxf4nvf4"],"block_scale":["block_scale"]}]','The scale vector has to be written: this kind has no default.','','9.7.14.5.14'),
 (32,'mma','notes',6,NULL,'Every operand of registers is a list in braces, even of one register.','','ptxas 13.0'),
-(33,'mma.sp','undefined',0,NULL,'Not all threads of the warp execute the instruction: it stands under a condition that they evaluate differently.','','9.7.14.6.3'),
+(33,'mma.sp','undefined',0,NULL,'Not all threads of the warp execute the instruction: it depends on a condition that they evaluate differently.','','9.7.14.6.3'),
 (34,'mma.sp','undefined',1,NULL,'Threads of one warp execute it with different qualifiers.','','9.7.14.6.3'),
 (35,'mma.sp','undefined',2,NULL,'A thread of the warp has exited.','','9.7.14.6.3'),
 (36,'mma.sp','undefined',3,'[{"block_scale":["block_scale"]}]','A scale id has a value outside its list: byte ids are 0 to 3 with 1X, 0 or 2 with 2X, 0 with 4X; thread ids are 0 or 1 for A, 0 to 3 for B.','','9.7.14.3'),
@@ -3424,9 +3424,9 @@ INSERT INTO statements VALUES
 (51,'mma.sp','notes',5,'[{"kind":["kind::mxf4nvf4"],"block_scale":["block_scale"]}]','The scale vector has to be written: this kind has no default.','','9.7.14.6.3'),
 (52,'mma.sp','notes',6,'[{"block_scale":["block_scale"]}]','The blocks that share a scale factor are counted along the full K of A, not along its packed columns.','','CUTLASS'),
 (53,'mma.sp','notes',7,NULL,'Every operand of registers is a list in braces, even of one register.','','ptxas 13.0'),
-(54,'wgmma.mma_async','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it stands under a condition that they evaluate differently.','','9.7.15.5.2'),
+(54,'wgmma.mma_async','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it depends on a condition that they evaluate differently.','','9.7.15.5.2'),
 (55,'wgmma.mma_async','undefined',1,NULL,'A warpgroup executes its first wgmma.mma_async without a wgmma.fence of all its warps before.','','9.7.15.7.1'),
-(56,'wgmma.mma_async','undefined',2,NULL,'A thread accesses a register of the accumulator or of A, and no wgmma.fence stands between this and a wgmma.mma_async that uses the register. Accumulators that several operations of one shape share need none between them.','','9.7.15.7.1'),
+(56,'wgmma.mma_async','undefined',2,NULL,'A thread accesses a register of the accumulator or of A, and no wgmma.fence comes between this and a wgmma.mma_async that uses the register. Accumulators that several operations of one shape share need none between them.','','9.7.15.7.1'),
 (57,'wgmma.mma_async','undefined',3,NULL,'A thread accesses a register of the accumulator or of A before a wgmma.wait_group that waits for the group of the operation.','','9.7.15.7.3'),
 (58,'wgmma.mma_async','undefined',4,NULL,'The contents of a matrix descriptor differ among the warps of the warpgroup.','','9.7.15.5.2'),
 (59,'wgmma.mma_async','undefined',5,NULL,'Ordinary stores wrote a matrix in shared memory, and no fence.proxy.async orders them before the operation that reads it.','','9.7.15.4'),
@@ -3440,9 +3440,9 @@ INSERT INTO statements VALUES
 (67,'wgmma.mma_async','notes',4,'[{"atype":["f16","bf16"]}]','Transposition is for matrices in shared memory; A in registers has no majorness to choose.','','9.7.15.5.2'),
 (68,'wgmma.mma_async','notes',5,'[{"atype":["tf32","e4m3","e5m2","u8","s8","b1"]}]','A and B in shared memory are K-major: these types have no imm-trans-a and imm-trans-b.','','9.7.15.5.2'),
 (69,'wgmma.mma_async','notes',6,'[{"atype":["u8","s8","b1"]}]','A and B cannot be negated: integers and single bits have no imm-scale-a and imm-scale-b.','','9.7.15.5.2'),
-(70,'wgmma.mma_async.sp','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it stands under a condition that they evaluate differently.','','9.7.15.6.3'),
+(70,'wgmma.mma_async.sp','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it depends on a condition that they evaluate differently.','','9.7.15.6.3'),
 (71,'wgmma.mma_async.sp','undefined',1,NULL,'A warpgroup executes its first wgmma.mma_async without a wgmma.fence of all its warps before.','','9.7.15.7.1'),
-(72,'wgmma.mma_async.sp','undefined',2,NULL,'A thread accesses a register of the accumulator or of A, and no wgmma.fence stands between this and a wgmma.mma_async that uses the register. Accumulators that several operations of one shape share need none between them.','','9.7.15.7.1'),
+(72,'wgmma.mma_async.sp','undefined',2,NULL,'A thread accesses a register of the accumulator or of A, and no wgmma.fence comes between this and a wgmma.mma_async that uses the register. Accumulators that several operations of one shape share need none between them.','','9.7.15.7.1'),
 (73,'wgmma.mma_async.sp','undefined',3,NULL,'A thread accesses a register of the accumulator or of A before a wgmma.wait_group that waits for the group of the operation.','','9.7.15.7.3'),
 (74,'wgmma.mma_async.sp','undefined',4,NULL,'The contents of a matrix descriptor differ among the warps of the warpgroup.','','9.7.15.6.3'),
 (75,'wgmma.mma_async.sp','undefined',5,NULL,'Ordinary stores wrote a matrix in shared memory, and no fence.proxy.async orders them before the operation that reads it.','','9.7.15.4'),
@@ -3464,7 +3464,7 @@ INSERT INTO statements VALUES
 (91,'wgmma.mma_async.sp','notes',7,'[{"atype":["tf32","e4m3","e5m2","u8","s8"]}]','A and B in shared memory are K-major: these types have no imm-trans-a and imm-trans-b.','','9.7.15.6.3'),
 (92,'wgmma.mma_async.sp','notes',8,'[{"atype":["u8","s8"]}]','A and B cannot be negated: integers have no imm-scale-a and imm-scale-b.','','9.7.15.6.3'),
 (93,'wgmma.mma_async.sp','notes',9,NULL,'B with the 32-byte swizzle, K-major, is wider than the swizzle: its descriptor needs the leading dimension byte offset.','','H200'),
-(94,'wgmma.fence','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it stands under a condition that they evaluate differently.','','9.7.15.7.1'),
+(94,'wgmma.fence','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it depends on a condition that they evaluate differently.','','9.7.15.7.1'),
 (95,'wgmma.fence','undefined',1,NULL,'It is missing before the first wgmma.mma_async of a warpgroup, or between an access to a register and a wgmma.mma_async that uses the register.','','9.7.15.7.1'),
 (96,'wgmma.fence','uniform',0,NULL,'.sync: a thread waits until all threads of its warp execute the same instruction.','warp','9.7.15.7.1'),
 (97,'wgmma.fence','uniform',1,NULL,'.aligned: all threads of the warpgroup execute the same instruction.','warpgroup','9.7.15.7.1'),
@@ -3472,11 +3472,11 @@ INSERT INTO statements VALUES
 (99,'wgmma.fence','notes',0,NULL,'It orders earlier accesses to registers before those of later wgmma.mma_async; only accumulators and A in registers need it.','','9.7.15.7.1'),
 (100,'wgmma.fence','notes',1,NULL,'Operations of one shape that share their accumulator are in order without it.','','9.7.15.7.1'),
 (101,'wgmma.fence','notes',2,NULL,'It does not order shared memory: earlier stores to A and B need fence.proxy.async.','','9.7.15.7.1'),
-(102,'wgmma.commit_group','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it stands under a condition that they evaluate differently.','','9.7.15.7.2'),
+(102,'wgmma.commit_group','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it depends on a condition that they evaluate differently.','','9.7.15.7.2'),
 (103,'wgmma.commit_group','uniform',0,NULL,'.sync: a thread waits until all threads of its warp execute the same instruction.','warp','9.7.15.7.2'),
 (104,'wgmma.commit_group','uniform',1,NULL,'.aligned: all threads of the warpgroup execute the same instruction.','warpgroup','9.7.15.7.2'),
 (105,'wgmma.commit_group','notes',0,NULL,'The group holds every wgmma.mma_async that the warp has issued and not yet committed; without one it is empty.','','9.7.15.7.2'),
-(106,'wgmma.wait_group','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it stands under a condition that they evaluate differently.','','9.7.15.7.3'),
+(106,'wgmma.wait_group','undefined',0,NULL,'Not all threads of the warpgroup execute the instruction: it depends on a condition that they evaluate differently.','','9.7.15.7.3'),
 (107,'wgmma.wait_group','undefined',1,NULL,'The accumulator or A in registers is accessed without a wgmma.wait_group for the group of their operation.','','9.7.15.7.3'),
 (108,'wgmma.wait_group','uniform',0,NULL,'.sync: a thread waits until all threads of its warp execute the same instruction.','warp','9.7.15.7.3'),
 (109,'wgmma.wait_group','uniform',1,NULL,'.aligned: all threads of the warpgroup execute the same instruction.','warpgroup','9.7.15.7.3'),

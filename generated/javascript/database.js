@@ -2696,7 +2696,7 @@ export const database = {
     "btype": {"title":"element type of B"},
     "ctype": {"title":"element type of C"},
     "stype": {"title":"element type of the scale factors"},
-    "bitop": {"title":"operation that stands for multiplication of bits"},
+    "bitop": {"title":"operation on bits in place of a multiplication"},
     "popc": {"title":"population count","usual":"popc"},
     "rounding": {"title":"rounding mode","default":[{"value":"rn","when":[{"atype":["f64"]}],"source":"9.7.14.5.14"}]}
    },
@@ -2988,7 +2988,7 @@ export const database = {
     "dtype": {"title":"element type of D"},
     "atype": {"title":"element type of A"},
     "btype": {"title":"element type of B"},
-    "bitop": {"title":"operation that stands for multiplication of bits"},
+    "bitop": {"title":"operation on bits in place of a multiplication"},
     "popc": {"title":"population count","usual":"popc"}
    },
    "shape": "shape",
@@ -3249,7 +3249,7 @@ export const database = {
    "repeatable": ["sync","satfinite"],
    "extents": {"shape":{"pattern":"m{m}n{n}k{k}"}},
    "qualifiers": {
-    "bitop": {"title":"operation that stands for multiplication of bits"},
+    "bitop": {"title":"operation on bits in place of a multiplication"},
     "popc": {"title":"population count","usual":"popc"},
     "alayout": {"title":"layout of A in memory"},
     "blayout": {"title":"layout of B in memory"},

@@ -68,7 +68,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         offset: added before the swizzle.
 
     Raises:
-        TypeError: sizes or strides that are neither integers nor tuples of them; an offset that is no integer.
+        TypeError: sizes or strides that are neither integers nor tuples of them; an offset that is not an integer.
         ValueError: strides that are nested otherwise than the shape, numbers out of range, or indices of more than 63 bits.
     """
 
@@ -185,7 +185,7 @@ def _flat(shape: Modes, stride: Modes) -> Iterator[tuple[int, int]]:
 
 
 def nested(flat: Sequence[tuple[int, int]]) -> tuple[Modes, Modes]:
-    """Sizes and strides apart; a single mode stands without parentheses."""
+    """Sizes and strides apart; a single mode has no parentheses."""
     if len(flat) == 1:
         return flat[0]
     return tuple(size for size, _ in flat), tuple(stride for _, stride in flat)

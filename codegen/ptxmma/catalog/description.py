@@ -21,7 +21,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
     """All that the database knows of an instruction, in dicts, lists, strings and integers.
 
     Raises:
-        ValueError: the evidence beside the database is none of this version of ptxmma.
+        ValueError: the evidence beside the database is of another version of ptxmma.
     """
     variant = instruction.variant
     return {
@@ -93,7 +93,7 @@ def _operand(operand: Operand) -> dict[str, Any]:
 
 
 def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
-    """The legal constants one by one, or the first and last of a range, which may be long; None where a constant may not stand."""
+    """The legal constants one by one, or the first and last of a range, which may be long; None where a constant is not admitted."""
     return {"first": legal[0], "last": legal[-1]} if isinstance(legal, range) else None if legal is None else list(legal)
 
 

@@ -1,6 +1,6 @@
-"""What stands behind each instruction and each layout: ``evidence.json`` beside ``ptxmma.json``.
+"""The evidence of each instruction and each layout: ``evidence.json`` beside ``ptxmma.json``.
 
-An answer covers the facts that the database had when a witness was asked.  Where one of them has changed since, it is shown as outdated;
+A witness covers the facts that the database had when a witness was asked.  Where one of them has changed since, it is shown as outdated;
 what nobody was asked about is shown as unproven.  Neither is an error.
 """
 
@@ -47,7 +47,7 @@ class Executed(Entry, frozen=True, kw_only=True):
 
 
 class Evidence(Entry, frozen=True, kw_only=True):
-    """What stands behind one instruction.
+    """The evidence of one instruction.
 
     Attributes:
         assembled: the targets on which the assembler of a CUDA release accepts it, by release.
@@ -86,7 +86,7 @@ class Held(Entry, frozen=True, kw_only=True):
 
 
 class LayoutEvidence(Entry, frozen=True, kw_only=True):
-    """What stands behind one layout.
+    """The evidence of one layout.
 
     Attributes:
         executed: against which chips it was held; empty where none that was asked runs an instruction with it.
@@ -155,7 +155,7 @@ def of(database: Database) -> Summary:
     """The summary of a database: the one that lies beside it, or that of its ``spec/evidence/``; else an empty one.
 
     Raises:
-        ValueError: the file beside it is no summary.
+        ValueError: the file beside it is not a summary.
     """
     known = database.memo.get("evidence")
     if known is None:

@@ -166,18 +166,18 @@ def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> It
     if missing:
         yield "it lacks " + ", ".join(f"'.{token}'" for token in dict.fromkeys(missing))
     for token in dict.fromkeys(extra):
-        fault = "stands twice" if token in own else "does not belong" if token in known else "is in no matrix instruction"
+        fault = "is there twice" if token in own else "does not belong" if token in known else "is in no matrix instruction"
         yield f"'.{token}' {fault}"
     if sorted(tokens) == sorted(own):
         opcode = closest.variant.instruction.opcode or own[0]
         if not ".".join(tokens).startswith(f"{opcode}."):
-            yield f"'{opcode}' must stand first"
+            yield f"'{opcode}' must come first"
         else:
             groups = ordered_tokens(closest.variant.instruction)
             for group in sorted(set(groups.values())):
                 ours, theirs = (".".join(token for token in text if groups.get(token) == group) for text in (tokens, own))
                 if ours != theirs:
-                    yield f"'.{ours}' stands in another order than the closest's '.{theirs}'"
+                    yield f"'.{ours}' is in another order than the closest's '.{theirs}'"
 
 
 def _alike(token: str, other: str, closest: Instruction) -> bool:

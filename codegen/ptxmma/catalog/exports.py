@@ -50,7 +50,7 @@ def connect(database: str | os.PathLike[str] | None = None) -> sqlite3.Connectio
 
     Raises:
         OSError: there is no such text, or it cannot be read.
-        ValueError: it is no SQL.
+        ValueError: it is not SQL.
     """
     script = Path(database or paths.DATABASE).with_name(SCRIPT)
     text = script.read_text(encoding="utf-8")

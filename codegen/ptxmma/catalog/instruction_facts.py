@@ -22,7 +22,7 @@ _Stated = TypeVar("_Stated", Semantics, Statement)
 
 
 class Missing(ValueError, KeyError, AttributeError):
-    """An instruction has not what was asked of it: an operand, sparsity metadata, scale factors.
+    """An instruction lacks what was asked of it: an operand, sparsity metadata, scale factors.
 
     A ``ValueError``; a ``KeyError`` too, and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` tells.
     """
@@ -153,7 +153,7 @@ class Instruction:
 
     @property
     def evidence(self) -> Evidence:
-        """What stands behind it: which assemblers accept it where, what chips did with it, which other projects agree."""
+        """Its evidence: which assemblers accept it where, what chips did with it, which other projects agree."""
         from ptxmma.catalog import evidence
 
         return evidence.of(self.database).of(self.canonical)

@@ -99,21 +99,21 @@ def load(path: str | os.PathLike[str]) -> Database:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no database of this version of ptxmma.
+        ValueError: it is not a database of this version of ptxmma.
     """
     with open(path, "rb") as file:
         text = file.read()
     try:
         database = msgspec.json.decode(text, type=Database)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)}: no database of this version of ptxmma: {error}") from None
+        raise ValueError(f"{os.fspath(path)}: not a database of this version of ptxmma: {error}") from None
     database.memo["path"] = os.fspath(path)
     return database
 
 
 @functools.cache
 def _packaged() -> Catalog:
-    from ptxmma import paths  # not above: whoever only imports the library need not wait for pathlib
+    from ptxmma import paths  # not above: importing the library alone need not wait for pathlib
 
     return Catalog(load(paths.DATABASE))
 
@@ -136,7 +136,7 @@ def instruction(spelling: str, *, database: DatabaseLike = None) -> Instruction:
     """The instruction that ``spelling`` means: canonical, or any other that assemblers accept.
 
     Raises:
-        TypeError: ``spelling`` is no string.
+        TypeError: ``spelling`` is not a string.
         UnknownInstruction: with the reason and the closest legal spellings.
     """
     return catalog(database).find(spelling)

@@ -49,10 +49,10 @@ def to_cute(layout: Layout, n: int | None = None) -> str:
 
     Args:
         layout: any layout but that of addresses.
-        n: columns of the matrix, which a layout of many N must be told; :meth:`ptxmma.Operand.to_cute` knows its own.
+        n: columns of the matrix, which a layout of many N needs; :meth:`ptxmma.Operand.to_cute` knows its own.
 
     Raises:
-        TypeError: ``n`` is no integer.
+        TypeError: ``n`` is not an integer.
         ValueError: the layout is one of addresses, has no ``n`` columns, or has many N and ``n`` is left out.
     """
     view = _view(layout, n)
@@ -73,11 +73,11 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
 
     Args:
         layout: any layout but that of addresses.
-        n: columns of the matrix, which a layout of many N must be told; :meth:`ptxmma.Operand.to_triton` knows its own.
+        n: columns of the matrix, which a layout of many N needs; :meth:`ptxmma.Operand.to_triton` knows its own.
 
     Raises:
-        TypeError: ``n`` is no integer.
-        ValueError: the layout is one of addresses, has no ``n`` columns, or has many N and ``n`` is left out, or ``n`` is no power of
+        TypeError: ``n`` is not an integer.
+        ValueError: the layout is one of addresses, has no ``n`` columns, or has many N and ``n`` is left out, or ``n`` is not a power of
             two: linear layouts have no other sizes.
     """
     view = _view(layout, n)

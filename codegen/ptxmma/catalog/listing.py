@@ -15,7 +15,7 @@ class Line(NamedTuple):
     """What instructions that differ in n alone have in common.
 
     Attributes:
-        spelling: canonical; with the letter N, ``m64nNk16``, where the line stands for many.
+        spelling: canonical; with the letter N, ``m64nNk16``, where the line has many.
         shape: ``"m16n8k16"`` or ``"m64nNk16"``; empty where they have none.
         types: the element types, and formats in memory, that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``,
             ``("b8x16", "b6x16_p32")``.

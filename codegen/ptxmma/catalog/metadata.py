@@ -1,4 +1,4 @@
-"""Where the sparsity metadata of an instruction stands, and matrices of it in registers."""
+"""Where the sparsity metadata of an instruction is, and matrices of it in registers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Metadata:
         """``(lane, lowest bit, width)`` of the index that says from which column element ``row``, ``col`` of the packed A comes.
 
         Raises:
-            TypeError: something that is no integer.
+            TypeError: something that is not an integer.
             ValueError: out of range.
         """
         pattern = self.granularity
@@ -80,11 +80,11 @@ class Metadata:
         """
         pattern = self.granularity
         chunk, place = divmod(in_range("col", integer("col", col), self.chunks * pattern.kept), pattern.kept)
-        found: dict[int, list[str]] = {}
+        sources: dict[int, list[str]] = {}
         for field in self.legal:
             unit = pattern.kept_units(field)[place // pattern.unit]
-            found.setdefault(chunk * pattern.chunk + unit * pattern.unit + place % pattern.unit, []).append(field)
-        return {column: tuple(found[column]) for column in sorted(found)}
+            sources.setdefault(chunk * pattern.chunk + unit * pattern.unit + place % pattern.unit, []).append(field)
+        return {column: tuple(sources[column]) for column in sorted(sources)}
 
     def _index(self, col: int) -> int:
         """Which index of its field an element of the packed A has; one index in a field describes the whole chunk."""
@@ -106,13 +106,13 @@ class Metadata:
         return [(place["row"], place["chunk"], bit) for bit, place in chosen]
 
     def pack(self, metadata: Any, selector: int = 0) -> Any:
-        """Row-major metadata of one tile to the registers of all threads; batches of tiles stand in front.
+        """Row-major metadata of one tile to the registers of all threads; leading dimensions are batches of tiles.
 
         ``metadata`` is uint8 of shape (..., rows, chunks / 2): two fields in each byte, the earlier chunk in the low one.  The result
         is uint32 of shape (..., threads), 0 in the threads that the selector ignores.
 
         Raises:
-            TypeError: a selector that is no integer.
+            TypeError: a selector that is not an integer.
             ValueError: another shape or dtype, or a selector that is not legal.
         """
         from ptxmma.catalog.registers import metadata_words as packing
@@ -123,7 +123,7 @@ class Metadata:
         """The row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
 
         Raises:
-            TypeError: a selector that is no integer.
+            TypeError: a selector that is not an integer.
             ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
         """
         from ptxmma.catalog.registers import metadata_words as packing
@@ -143,7 +143,7 @@ class Metadata:
 
         Raises:
             TypeError: a selector that is neither an integer nor None.
-            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
+            ValueError: as :meth:`pack`, or sizes that are not multiples of a tile's without ``pad``.
         """
         from ptxmma.catalog.registers import metadata_words as packing
 
@@ -173,7 +173,7 @@ class Metadata:
         it is asked for, so its length and its first are quickly known for a whole layer too.
 
         Raises:
-            TypeError: a selector that is no integer.
+            TypeError: a selector that is not an integer.
             ValueError: as :meth:`unpack`.
         """
         from ptxmma.catalog.registers.metadata_words import Problems

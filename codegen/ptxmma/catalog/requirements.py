@@ -18,11 +18,11 @@ class Targets:
 
     def features(self, name: str) -> frozenset[str]:
         """The targets whose features ``name`` has, itself included."""
-        found = self._closure.get(name)
-        if found is None:
-            found = frozenset({name}).union(*(self.features(parent) for parent in self.by_name[name].includes))
-            self._closure[name] = found
-        return found
+        names = self._closure.get(name)
+        if names is None:
+            names = frozenset({name}).union(*(self.features(parent) for parent in self.by_name[name].includes))
+            self._closure[name] = names
+        return names
 
     def including(self, names: Iterable[str]) -> list[Target]:
         """Every target that has the features of at least one of ``names``, in the order of the spec."""

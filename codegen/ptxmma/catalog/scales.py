@@ -1,4 +1,4 @@
-"""Where the scale factors of a block-scaled instruction stand, and matrices of them in registers."""
+"""Where the scale factors of a block-scaled instruction are, and matrices of them in registers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scales:
         Arrays are not checked.
 
         Raises:
-            TypeError: something that is neither an integer nor an array, or an id that is no integer.
+            TypeError: something that is neither an integer nor an array, or an id that is not an integer.
             ValueError: a scalar out of range, or an id that is not legal.
         """
         place = {self.line: in_range(self.line, row, self.rows), "block": in_range("block", block, self.blocks)}
@@ -51,11 +51,11 @@ class Scales:
             if chosen not in legal:
                 raise ValueError(f"{name} = {chosen} is not legal: {', '.join(map(str, legal))}")
             place[name] = legal.index(chosen)
-        found = self.layout.map.apply(place)
-        return found["lane"], found["byte"]
+        register = self.layout.map.apply(place)
+        return register["lane"], register["byte"]
 
     def pack(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None) -> Any:
-        """The scale factors of one tile to the registers of all threads; batches of tiles stand in front.
+        """The scale factors of one tile to the registers of all threads; leading dimensions are batches of tiles.
 
         Args:
             scales: (..., rows, blocks), of B (..., blocks, columns), of the scale type's dtype, or its bits as uint8.
@@ -67,7 +67,7 @@ class Scales:
             uint32 of shape (..., threads).
 
         Raises:
-            TypeError: an id that is no integer.
+            TypeError: an id that is not an integer.
             ValueError: another shape or dtype, a negative scale factor, or an id that is not legal.
         """
         from ptxmma.catalog.registers import scale_words as packing
@@ -78,7 +78,7 @@ class Scales:
         """The scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
 
         Raises:
-            TypeError: an id that is no integer.
+            TypeError: an id that is not an integer.
             ValueError: another shape or dtype, or an id that is not legal.
         """
         from ptxmma.catalog.registers import scale_words as packing
@@ -99,8 +99,8 @@ class Scales:
             uint32 of shape (..., R/rows, K-tiles, threads), of B (..., K-tiles, C/columns, threads): in the order of the matrix's tiles.
 
         Raises:
-            TypeError: an id that is no integer.
-            ValueError: as :meth:`pack`, or sizes that are no multiples of a tile's without ``pad``.
+            TypeError: an id that is not an integer.
+            ValueError: as :meth:`pack`, or sizes that are not multiples of a tile's without ``pad``.
         """
         from ptxmma.catalog.registers import scale_words as packing
 
@@ -110,7 +110,7 @@ class Scales:
         """The scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:
-            TypeError: an id that is no integer.
+            TypeError: an id that is not an integer.
             ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
         """
         from ptxmma.catalog.registers import scale_words as packing

@@ -71,15 +71,15 @@ class Spellings:
         for token in self._instruction.repeatable:
             while tokens.count(token) > 1:
                 tokens.remove(token)
-        found = self._index.get(self._key(tokens))
-        if found is not None:
-            return found
+        variant = self._index.get(self._key(tokens))
+        if variant is not None:
+            return variant
         for fuller, name, value in with_defaults(self._instruction, tokens):
-            found = self._index.get(self._key(fuller))
-            if found is not None and any(
-                default.value == value and matches(default.when, found.facts) for default in self._instruction.qualifiers[name].default
+            variant = self._index.get(self._key(fuller))
+            if variant is not None and any(
+                default.value == value and matches(default.when, variant.facts) for default in self._instruction.qualifiers[name].default
             ):
-                return found
+                return variant
         return None
 
     def _key(self, tokens: list[str]) -> SpellingKey:

@@ -38,11 +38,11 @@ def peaks(instruction: Instruction) -> list[Peak]:
     spec = instruction.database.spec
     targets = requirements.targets_of(spec.targets).by_name
     numbers = {targets[name].number for name in instruction.accepted_by()}
-    found = []
+    peaks_of_chips = []
     for chip in spec.throughput:
         for rate in chip.rates:
             operations = rate.sparse if instruction.sparse else rate.dense
             if operations and targets[chip.target].number in numbers and matches(rate.of, instruction.variant.facts):
                 published = rate.published[-1 if instruction.sparse else 0]
-                found.append(Peak(chip.chip, chip.target, operations, chip.sms, chip.clock, published, chip.source))
-    return found
+                peaks_of_chips.append(Peak(chip.chip, chip.target, operations, chip.sms, chip.clock, published, chip.source))
+    return peaks_of_chips

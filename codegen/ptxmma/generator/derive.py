@@ -148,7 +148,7 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
 
     Raises:
         EntryError: a formula cannot be evaluated.
-        NotLinearError: they are no permutation of bits.
+        NotLinearError: they are not a permutation of bits.
     """
     entry = spec.register_layouts[plan.entry]
     axes, threads = {axis: width(size) for axis, size in plan.axes.items()}, width(plan.threads)

@@ -26,7 +26,7 @@ def schemas() -> dict[str, Schema]:
 
 
 def schema(kind: str) -> Schema:
-    """The schema of a kind of document; what several entries share stands under ``$defs``."""
+    """The schema of a kind of document; what several entries share is under ``$defs``."""
     definitions: dict[str, Schema] = {}
     top = _both_forms(KINDS[kind], definitions)
     top["properties"] = {"kind": {"const": kind}} | top["properties"]

@@ -58,7 +58,7 @@ class SpecError(Exception):
 
 def _lines(problems: Iterable[Problem]) -> Iterator[str]:
     for file, group in groupby(problems, lambda problem: problem.position.file):
-        found = list(group)
-        yield from map(str, found[:_MOST_SHOWN])
-        if len(found) > _MOST_SHOWN:
-            yield f"{file}: and {len(found) - _MOST_SHOWN} more problems"
+        listed = list(group)
+        yield from map(str, listed[:_MOST_SHOWN])
+        if len(listed) > _MOST_SHOWN:
+            yield f"{file}: and {len(listed) - _MOST_SHOWN} more problems"

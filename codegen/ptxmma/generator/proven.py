@@ -1,4 +1,4 @@
-"""Stage 4, evidence: the files of ``spec/evidence/`` -> what stands behind each instruction and layout, and what is unproven.
+"""Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of each instruction and layout, and what is unproven.
 
 A line covers the facts whose digest it has (:mod:`ptxmma.catalog.digest`).
 """

@@ -1,6 +1,6 @@
 """Databases where they lie: a ``ptxmma.json``, a directory of YAML, or a revision of the git repository around the working directory.
 
-A revision answers with the database that is checked in: nothing is generated from an old spec.
+A revision has the database that is checked in: nothing is generated from an old spec.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read(name: str) -> Catalog:
     Raises:
         SpecError: a spec with mistakes.
         OSError: a file that cannot be read.
-        ValueError: a file that is no database, a name that is neither a path nor a revision, a revision without a database, or with one
+        ValueError: a file that is not a database, a name that is neither a path nor a revision, a revision without a database, or with one
             that this version of ptxmma cannot read.
     """
     path = Path(name)

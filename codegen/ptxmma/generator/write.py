@@ -40,7 +40,7 @@ class WriteError(Exception):
 
 
 class Change(NamedTuple):
-    """One file that is not as it should be; its texts hold bytes that are no UTF-8 as lone surrogates."""
+    """One file that is not as it should be; its texts hold bytes that are not UTF-8 as lone surrogates."""
 
     path: str
     state: str  # "missing", "stale" or "orphaned"

@@ -26,7 +26,7 @@ _DEEPEST = 40
 
 
 class Document:
-    """One YAML document: its data, its kind (``""`` where it has none), and where each part of it stands.
+    """One YAML document: its data, its kind (``""`` where it has none), and where each part of it is.
 
     ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key;
     ``containers`` has the mappings and lists that hold something, ``misread`` says whether a part of it could not be read.
@@ -43,7 +43,7 @@ class Document:
 
 
 def nearest(document: Document, path: Path_) -> Position:
-    """Where ``path`` stands, or the nearest part around it that is there: the text of a scalar, the key of anything larger."""
+    """Where ``path`` is, or the nearest part around it that is there: the text of a scalar, the key of anything larger."""
     while path not in document.positions:
         path = path[:-1]
     position = document.positions[path]
@@ -96,7 +96,7 @@ def _shown(path: Path) -> str:
 
 
 class _Reader:
-    """Turns YAML nodes into plain data and notes where everything stands."""
+    """Turns YAML nodes into plain data and notes where everything is."""
 
     def __init__(self, file: str, added: bool, problems: list[Problem]) -> None:
         self.positions: dict[Path_, Position] = {}
@@ -133,7 +133,7 @@ class _Reader:
             inside: Path_ = (*path, key)
             if key in result:
                 first = self.keys[inside]
-                self._problems.append(Problem(place, f"duplicate key {key!r}; it stands in line {first.line} too"))
+                self._problems.append(Problem(place, f"duplicate key {key!r}; line {first.line} has it too"))
                 continue
             self.keys[inside] = place
             result[key] = self.read(value_node, inside)

@@ -14,7 +14,7 @@ class Sighting(Entry, frozen=True, kw_only=True):
     """What a tool was asked, and its answer.
 
     An instruction is written without the names of its registers: ``"mma.sync… 4f32 4b32 2b32 4f32"``, lists by their length and type.
-    What ends in a semicolon is PTX as it stands; nothing at all is a module without instructions.
+    What ends in a semicolon is PTX, taken as it is; nothing at all is a module without instructions.
     """
 
     tool: Annotated[Source, Meta(description='"ptxas 12.0 to 13.5": every pinned release in between that knows the target; "H200"')]

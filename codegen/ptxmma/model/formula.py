@@ -79,11 +79,11 @@ def parse(text: str) -> ast.expr:
 @functools.lru_cache(maxsize=4096)
 def names(tree: ast.expr) -> dict[str, int]:
     """The variables that a formula reads, each with the column of its first use."""
-    found: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            found.setdefault(node.id, node.col_offset)
-    return found
+            columns.setdefault(node.id, node.col_offset)
+    return columns
 
 
 def placeholders(template: str) -> list[str]:

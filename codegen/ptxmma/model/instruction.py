@@ -39,7 +39,7 @@ class Range(Entry, frozen=True, kw_only=True):
 class Extents(Entry, frozen=True, kw_only=True):
     """What the values of a qualifier say of sizes: each size has a name, which formulas read."""
 
-    pattern: str = ""  # "m{m}n{n}k{k}": the numbers stand in the value itself
+    pattern: str = ""  # "m{m}n{n}k{k}": the numbers are in the value itself
     values: dict[str, dict[Identifier, Extent]] = {}  # {"x4": {"num": 4}}: each value has its numbers
 
 
@@ -158,9 +158,9 @@ class Ignored(Entry, frozen=True, kw_only=True):
 
     modifiers: Annotated[
         tuple[Annotated[str, like(r"^[A-Za-z0-9_:]+(\.[A-Za-z0-9_:]+)*$", "modifiers with dots between them")], ...],
-        Meta(min_length=1, description='any of these; "and.popc" for two that stand side by side'),
+        Meta(min_length=1, description='any of these; "and.popc" for two in a row'),
     ]
-    behind: Annotated[Name, Meta(description="the qualifier behind which they stand; anywhere if absent")] = ""
+    behind: Annotated[Name, Meta(description="the qualifier that they follow; anywhere if absent")] = ""
     most: Annotated[Positive, Meta(description="how many of them are taken; any number if absent")] = 0
     when: tuple[Condition, ...] = ()
     targets: Annotated[tuple[TargetName, ...], SOME, Meta(description="these and those that include one of them; all if absent")] = ()

@@ -28,7 +28,7 @@ class Definition(Entry, frozen=True, kw_only=True):
 
 
 class Ordering(Entry, frozen=True, kw_only=True):
-    """What must stand between two events so that the second sees the first."""
+    """What must come between two events so that the second sees the first."""
 
     earlier: Text  # "access to a register"
     later: Text  # "wgmma.mma_async with it as accumulator or fragment of A"

@@ -11,7 +11,7 @@ class Version(str):
     It may be compared with plain strings.  The empty version comes before all others.
 
     Raises:
-        ValueError: when it is compared and is no version, or the other is none.
+        ValueError: when one of those that are compared is not a version.
     """
 
     __slots__ = ()

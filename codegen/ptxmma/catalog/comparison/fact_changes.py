@@ -78,7 +78,7 @@ def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]
 
 
 class _Sizes(msgspec.Struct):
-    """The parts of shared memory that stand once."""
+    """The parts of shared memory of which there is one."""
 
     alignment: int
     banks: tuple[int, int]

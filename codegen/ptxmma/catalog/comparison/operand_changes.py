@@ -1,4 +1,4 @@
-"""Operands: their types, registers and defaults, and which elements stand elsewhere."""
+"""Operands: their types, registers and defaults, and which elements moved."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _within(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 def _moved(name: str, old: Layout, new: Layout, elements: int) -> Iterator[Difference]:
-    """Elements, fields or scale factors that stand elsewhere."""
+    """Elements, fields or scale factors that moved."""
     if old.map == new.map:
         return
     if old.map.inputs.keys() != new.map.inputs.keys() or old.map.outputs.keys() != new.map.outputs.keys():

@@ -37,11 +37,11 @@ class Operand(Placement, frozen=True, kw_only=True):
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         meanings: what immediates mean, e.g. ``{"K": 0, "MN": 1}``.
         single: whether it is one register without braces, although it holds elements.
-        takes_register: whether a register may stand there.
+        takes_register: whether a register is admitted.
         default: the value that wrappers assume for an immediate; None where it must be given.
         uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
         alignment: addresses: bytes to whose multiples they must be aligned; 0 for other operands.
-        spaces: addresses: the state spaces whose variables may stand there instead of a register.
+        spaces: addresses: the state spaces whose variables are admitted instead of a register.
         row_bytes: addresses: bytes of the row that begins at each; 0 for other operands.
         writes: addresses: whether the instruction writes the memory there.
         unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
@@ -105,7 +105,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         return self.coords(lane, i)[-1]
 
     def pack(self, matrix: Any) -> Any:
-        """One tile of a matrix to the registers of all threads; batches of tiles stand in front.
+        """One tile of a matrix to the registers of all threads; leading dimensions are batches of tiles.
 
         ``matrix`` has shape (..., rows, cols), of several matrices (``ldmatrix.x4``, ``m8n8k4`` with f16) (..., 4, rows, cols), and the
         dtype of the element type, or holds its bits as unsigned integers; narrow types have one element in each byte.  A torch tensor
@@ -143,7 +143,7 @@ class Operand(Placement, frozen=True, kw_only=True):
             pad: fill up with zeros to such multiples.
 
         Raises:
-            ValueError: as :meth:`pack`, or sizes that are no multiples without ``pad``.
+            ValueError: as :meth:`pack`, or sizes that are not multiples without ``pad``.
         """
         from ptxmma.catalog.registers import fragments
 
@@ -178,7 +178,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         """Triton's linear-layout bases of its layout with its own columns, see :func:`ptxmma.catalog.interop.to_triton`.
 
         Raises:
-            ValueError: the operand has no layout, or one of addresses, or a number of columns that is no power of two.
+            ValueError: the operand has no layout, or one of addresses, or a number of columns that is not a power of two.
         """
         layout = self._own_layout()
         from ptxmma.catalog import interop

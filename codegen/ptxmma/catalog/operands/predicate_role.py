@@ -10,7 +10,7 @@ class Predicate(Role):
     """A predicate register."""
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """A bool that becomes a predicate inside the asm statement, since no constraint stands for predicates."""
+        """A bool that becomes a predicate inside the asm statement, since there is no constraint for predicates."""
         predicate = Parameter(
             parameter=f"{c_type} {name}",
             values=(f'"{operand.constraint}"(static_cast<int>({name}))',),

@@ -26,7 +26,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     Attributes:
         tile: index of the tile, ``()`` where there is one.
-        lane, bit: where the field stands: the thread, and its lowest bit in that thread's register.
+        lane, bit: where the field is: the thread, and its lowest bit in that thread's register.
         row, chunk: what it describes.
         value: the field.
         what: ``"equal indices"``, ``"out of order"`` (legal only without ordered metadata) or ``"illegal"``.
@@ -42,7 +42,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def tiling(metadata: Metadata) -> Tiling:
-    """The order of row-major metadata in registers, by bytes; the K-tiles of all selectors stand side by side."""
+    """The order of row-major metadata in registers, by bytes; the K-tiles of all selectors lie side by side."""
     back = metadata.layout.map.inverse()
     within = (metadata_bytes.FIELDS - 1).bit_length()  # bits that tell the fields of one byte apart
     chunk_bits = back.outputs["chunk"]

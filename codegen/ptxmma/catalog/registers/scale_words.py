@@ -72,7 +72,7 @@ def _turned(scales: Scales, codes: Array) -> Array:
 
 
 def _scale_places(scales: Scales, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:
-    """Where the scale factors stand in the registers of all threads: a word that is moved in one piece, and each word's place.
+    """Where the scale factors are in the registers of all threads: a word that is moved in one piece, and each word's place.
 
     The word is a whole row where its factors lie side by side, else one factor.
     """

@@ -1,6 +1,6 @@
 """Stage 3, rules: what no schema can say, checked across entries; every problem is collected.
 
-References lead somewhere, names are unique, every variant has exactly one answer to every question, and no two rules disagree.
+References lead somewhere, names are unique, exactly one entry decides each question about a variant, and no two rules disagree.
 Each module here checks one subject: its ``problems`` yields whatever is wrong with it.
 """
 

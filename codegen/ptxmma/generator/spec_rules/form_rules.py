@@ -26,7 +26,7 @@ def problems(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
     yield from _typed_operands(context, entry, form, place)
     if form.documented != (form.source[0].isdigit() or form.source.startswith("PTX ISA ")):
         there = "is documented" if form.documented else "is not"
-        message = f"{form.source!r} is no source for a form that {there}: a section documents a form"
+        message = f"{form.source!r} is not a source for a form that {there}: a section documents a form"
         yield Problem(context.at(*place, "source"), message)
     yield from _qualifiers(context, entry, form, place)
     if entry.operands or form.operands:
@@ -62,7 +62,7 @@ def _typed_operands(context: RuleContext, entry: InstructionSet, form: Form, pla
 
 
 def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
-    """Values that say sizes fit their pattern or stand in their table, and each name in braces has numbers."""
+    """Values that say sizes fit their pattern or are in their table, and each name in braces has numbers."""
     used = set()
     for name, values in form.qualifiers.items():
         for number, value in enumerate(values):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 
-#: Files and folders beside which the headers and modules of the families stand.
+#: Files and folders beside which the headers and modules of the families are.
 RESERVED = frozenset(
     {"block_scaling", "config", "cuda", "isa_versions", "pack", "ptxmma", "register_types", "shared_layout", "shared_memory", "sparse"}
     | {"status", "targets", "types", "variants"}

@@ -74,19 +74,19 @@ def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) 
 
 
 def _scale_ids(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
-    """Scale ids stand after the scale factors that they choose from."""
+    """Scale ids come after the scale factors that they choose from."""
     of = ""
     for name in operand_names(text):
         operand = entry.operand_kinds.get(name)
         if operand is not None and operand.kind == _SCALES:
             of = operand.of
         elif operand is not None and ROLES[operand.kind].beside == _SCALES and operand.of != of:
-            message = f"{name!r} is of {operand.of!r}, and stands after the scale factors of {of or 'nothing'!r}"
+            message = f"{name!r} is of {operand.of!r}, and comes after the scale factors of {of or 'nothing'!r}"
             yield Problem(context.at(*place), message)
 
 
 def _alternatives(context: RuleContext, entry: InstructionSet, texts: Sequence[str], place: Place) -> Iterator[Problem]:
-    """The operand lists of one form differ in where their matrices stand, and in the constants that go with it."""
+    """The operand lists of one form differ in where their matrices are, and in the constants that go with it."""
     rests = []
     for text in texts:
         kinds = {name: entry.operand_kinds[name].kind for name in operand_names(text) if name in entry.operand_kinds}

@@ -25,4 +25,4 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, entry in enumerate(instructions):
         if entry.operation == "synchronise" and entry.name not in steps:
             place = context.at("instructions", index, "name")
-            yield Problem(place, f"{entry.name} only orders others, and is no step of the protocol")
+            yield Problem(place, f"{entry.name} only orders others, and is not a step of the protocol")

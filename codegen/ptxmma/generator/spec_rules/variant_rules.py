@@ -1,4 +1,4 @@
-"""Variants: each exists once, is accepted somewhere, and has one answer to every question."""
+"""Variants: each exists once, is accepted somewhere, and exactly one entry decides each question."""
 
 from __future__ import annotations
 
