@@ -39,17 +39,23 @@ def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
     run, known = lines[0], before[0] if before else None
     if not isinstance(run, Run) or not isinstance(known, Run):
         raise ValueError(f"{path}:1: the first line must be the run")
-    family_of = {found.canonical: found.family for found in catalog.all()}
-    others = {family: part for family, part in known.families.items() if family not in run.families and family in family_of.values()}
-    if not others:
+    family_of = {instruction.canonical: instruction.family for instruction in catalog.all()}
+    asked = [line for line in before if isinstance(line, Assembled) and line.instruction in family_of]
+    kept = [line for line in asked if family_of[line.instruction] not in run.families]
+    if not kept:
         return list(lines)
     if _asked(run) != _asked(known):
         raise ValueError(f"{path} is the record of other assemblers or targets; ask about every family: leave --family out")
-    kept = [line for line in before if isinstance(line, Assembled) and family_of.get(line.instruction) in others]
+    if lumped := {family_of[line.instruction] for line in asked} & run.families.keys() - known.families.keys():
+        raise ValueError(f"{path} has no numbers of {', '.join(sorted(lumped))} alone; ask about every family: leave --family out")
     assembled = [*kept, *(line for line in lines if isinstance(line, Assembled))]
     answers = {line.name: line for line in (*before, *lines) if isinstance(line, Answer)}
-    parts = {family: part for family in family_of.values() if (part := run.families.get(family) or others.get(family))}
-    whole = msgspec.structs.replace(run, families=parts, totals=totals(parts))
+    left = {family_of[line.instruction] for line in kept}
+    parts = {family: part for family, part in known.families.items() if family in left} | run.families
+    sums = Counter(known.totals)  # some of these may be of families that were asked together, without numbers of each
+    sums.subtract(totals(known.families))
+    sums.update(totals(parts))
+    whole = msgspec.structs.replace(run, families=parts, totals=dict(sums))
     return [whole, *assembled, *(answers[name] for name in sorted({line.answer for line in assembled}))]
 
 
