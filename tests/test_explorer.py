@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import explorer
+from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text
 from ptxmma.generator.emit import javascript
@@ -160,6 +161,9 @@ def test_it_is_light_and_one_file(address: str, page: Any) -> None:
         ("cute::SM90::GMMA::MMA_64x64x16_F32BF16BF16_SS", {"i": _WGMMA}),
         ("SM90_64x64x16_F32BF16BF16_RS", {"i": _WGMMA}),
         ("sm_90a", {"target": "sm_90a"}),
+        ("NVIDIA H100 PCIe", {"target": "sm_90a"}),
+        ("rtx 5090", {"target": "sm_120a"}),
+        ("4090 fp8 m16n8k32", {"target": "sm_89"}),
         ("compute_90 m16n8k8 tf32", {"target": "sm_90", "i": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"}),
         ("fp8 m16n8k32 A[9][3]", {"at": "a:9,3"}),
         (f"{_WGMMA} lane 77", {"i": _WGMMA, "at": "lane:77"}),
@@ -173,6 +177,21 @@ def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> Non
         return
     page.keyboard.press("Enter")
     assert {key: _state(page, key) for key in state} == state
+
+
+def test_a_name_of_several_targets_gives_the_choice(catalog: Catalog, page: Any) -> None:
+    page.get_by_role("combobox", name="Find an instruction").fill("blackwell")
+    shown = [text.split(" ")[0] for text in page.get_by_role("listbox").get_by_role("option").all_inner_texts()]
+    assert shown == [gpu.target for gpu in catalog.database.spec.gpus if gpu.architecture == "Blackwell"]
+
+
+def test_names_of_chips_mean_what_the_command_takes_them_for(catalog: Catalog, page: Any) -> None:
+    for gpu in catalog.database.spec.gpus:
+        for name in gpu.names:
+            page.get_by_role("combobox", name="Find an instruction").fill(name)
+            option = page.get_by_role("listbox").get_by_role("option")
+            assert option.count() == 1, name
+            assert option.inner_text().startswith(f"{target_named(catalog.database.spec, name)} "), name
 
 
 def test_answers_are_chosen_by_keys_and_by_pointer(page: Any) -> None:

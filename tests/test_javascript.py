@@ -304,7 +304,7 @@ def test_csv_is_that_of_the_command(ask: Ask) -> None:
     cases += [(load, "r", {"matrix": 2}), (load, "p", {})]
     answers = ask([{"ask": "csv", "spelling": spelling, "operand": operand, "chosen": chosen} for spelling, operand, chosen in cases])
     for (spelling, operand, chosen), answer in zip(cases, answers, strict=True):
-        options = [part for axis, number in chosen.items() for part in ("--choose", axis, str(number))]
+        options = [part for axis, number in chosen.items() for part in (f"--{axis}", str(number))]
         result = CliRunner().invoke(main, ["layout", spelling, "--operand", operand, "--format", "csv", *options])
         assert (result.exit_code, answer) == (0, result.output), (spelling, operand)
 

@@ -63,6 +63,7 @@ def test_the_wheel_carries_what_the_checkout_has(root: Path, wheel: Path) -> Non
         ("generated/cmake", "ptxmma/data/generated/cmake"),
         ("generated/pkgconfig", "ptxmma/data/generated/pkgconfig"),
         ("generated/database", "ptxmma/data/generated/database"),
+        ("generated/javascript", "ptxmma/data/generated/javascript"),
         ("generated/python/ptxmma_layouts", "ptxmma_layouts"),
         ("codegen/ptxmma", "ptxmma"),
     ):

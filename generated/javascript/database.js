@@ -39,37 +39,80 @@ export const database = {
   "#a8a8a8"
  ],
  "targets": [
-  {"name":"sm_70","ptx":"6.0"},
-  {"name":"sm_72","ptx":"6.1"},
-  {"name":"sm_75","ptx":"6.3"},
-  {"name":"sm_80","ptx":"7.0"},
-  {"name":"sm_86","ptx":"7.1"},
-  {"name":"sm_87","ptx":"7.4"},
-  {"name":"sm_88","ptx":"9.0"},
-  {"name":"sm_89","ptx":"7.8"},
-  {"name":"sm_90","ptx":"7.8"},
-  {"name":"sm_90a","ptx":"8.0"},
-  {"name":"sm_100","ptx":"8.6"},
-  {"name":"sm_100f","ptx":"8.8"},
-  {"name":"sm_100a","ptx":"8.6"},
-  {"name":"sm_101","ptx":"8.6"},
-  {"name":"sm_101f","ptx":"8.8"},
-  {"name":"sm_101a","ptx":"8.6"},
-  {"name":"sm_103","ptx":"8.8"},
-  {"name":"sm_103f","ptx":"8.8"},
-  {"name":"sm_103a","ptx":"8.8"},
-  {"name":"sm_107","ptx":"9.4"},
-  {"name":"sm_107f","ptx":"9.4"},
-  {"name":"sm_107a","ptx":"9.4"},
-  {"name":"sm_110","ptx":"9.0"},
-  {"name":"sm_110f","ptx":"9.0"},
-  {"name":"sm_110a","ptx":"9.0"},
-  {"name":"sm_120","ptx":"8.7"},
-  {"name":"sm_120f","ptx":"8.8"},
-  {"name":"sm_120a","ptx":"8.7"},
-  {"name":"sm_121","ptx":"8.8"},
-  {"name":"sm_121f","ptx":"8.8"},
-  {"name":"sm_121a","ptx":"8.8"}
+  "sm_70",
+  "sm_72",
+  "sm_75",
+  "sm_80",
+  "sm_86",
+  "sm_87",
+  "sm_88",
+  "sm_89",
+  "sm_90",
+  "sm_90a",
+  "sm_100",
+  "sm_100f",
+  "sm_100a",
+  "sm_101",
+  "sm_101f",
+  "sm_101a",
+  "sm_103",
+  "sm_103f",
+  "sm_103a",
+  "sm_107",
+  "sm_107f",
+  "sm_107a",
+  "sm_110",
+  "sm_110f",
+  "sm_110a",
+  "sm_120",
+  "sm_120f",
+  "sm_120a",
+  "sm_121",
+  "sm_121f",
+  "sm_121a"
+ ],
+ "gpus": [
+  {"target":"sm_70","architecture":"Volta","names":["V100","TITAN V","Quadro GV100"]},
+  {"target":"sm_72","architecture":"Volta","names":["Jetson AGX Xavier","Jetson Xavier NX"]},
+  {
+   "target": "sm_75",
+   "architecture": "Turing",
+   "names": ["T4","TITAN RTX","Quadro RTX 8000","Quadro RTX 6000","Quadro RTX 5000","Quadro RTX 4000","GeForce RTX 2080 Ti","GeForce RTX 2080","GeForce RTX 2070","GeForce RTX 2060"]
+  },
+  {"target":"sm_80","architecture":"Ampere","names":["A100","A30"]},
+  {
+   "target": "sm_86",
+   "architecture": "Ampere",
+   "names": ["A40","A10","A16","A2","RTX A6000","RTX A5000","RTX A4000","RTX A2000","GeForce RTX 3090 Ti","GeForce RTX 3090","GeForce RTX 3080","GeForce RTX 3070","GeForce RTX 3060","GeForce RTX 3050"]
+  },
+  {"target":"sm_87","architecture":"Ampere","names":["Jetson AGX Orin","Jetson Orin NX","Jetson Orin Nano"]},
+  {
+   "target": "sm_89",
+   "architecture": "Ada",
+   "names": ["L4","L40","L40S","RTX 6000 Ada","RTX 5000 Ada","RTX 4000 Ada","RTX 2000 Ada","GeForce RTX 4090","GeForce RTX 4080","GeForce RTX 4070","GeForce RTX 4060"]
+  },
+  {"target":"sm_90a","architecture":"Hopper","names":["H100","H200","GH200"]},
+  {"target":"sm_100a","architecture":"Blackwell","names":["B200","GB200"]},
+  {"target":"sm_103a","architecture":"Blackwell","names":["B300","GB300"]},
+  {"target":"sm_110a","architecture":"Blackwell","names":["Jetson Thor","Jetson T5000","Jetson T4000"]},
+  {
+   "target": "sm_120a",
+   "architecture": "Blackwell",
+   "names": [
+    "RTX PRO 6000 Blackwell",
+    "RTX PRO 5000 Blackwell",
+    "RTX PRO 4500 Blackwell",
+    "RTX PRO 4000 Blackwell",
+    "GeForce RTX 5090",
+    "GeForce RTX 5080",
+    "GeForce RTX 5070 Ti",
+    "GeForce RTX 5070",
+    "GeForce RTX 5060 Ti",
+    "GeForce RTX 5060",
+    "GeForce RTX 5050"
+   ]
+  },
+  {"target":"sm_121a","architecture":"Blackwell","names":["GB10","DGX Spark"]}
  ],
  "types": {
   "f16": {"title":"half precision","bits":16,"form":"float"},
@@ -3293,7 +3336,6 @@ export const database = {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},
   "tensor_map": {"largest_box":256,"alignment":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
-  "swizzle_formula": "address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)",
   "swizzles": [
    {
     "name": "none",
@@ -3353,21 +3395,13 @@ export const database = {
     "source": "9.7.15.5.1.2.1.3"
    }
   ],
-  "majorness": [
-   {"majorness":"K","elements":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"text":"Every type can be read K-major.","source":"9.7.15.5.2"},
-   {
-    "majorness": "MN",
-    "elements": ["f16","bf16"],
-    "text": "Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.",
-    "source": "9.7.15.5.2"
-   }
-  ],
   "descriptor": [
    {"name":"start_address","title":"start of the matrix in shared memory","low":0,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
    {"name":"leading_byte_offset","title":"leading dimension byte offset (LBO)","low":16,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
    {"name":"stride_byte_offset","title":"stride dimension byte offset (SBO)","low":32,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
    {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3,"source":"9.7.15.5.1.2.2"},
    {"name":"swizzle","title":"swizzle mode","low":62,"width":2,"source":"9.7.15.5.1.2.2"}
-  ]
+  ],
+  "readable": {"K":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"MN":["f16","bf16"]}
  }
 };

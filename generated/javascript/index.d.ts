@@ -217,7 +217,8 @@ export interface MemoryFacts {
   tensor_map: { largest_box: number; alignment: number };
   swizzles: { name: string; title: string; encoding: number; bytes: number; pattern: number; cute: string; atom_mn: [number, number]; atom_k: [number, number]; tma: string }[];
   layouts: { majorness: string; swizzles: string[]; cute: string; lbo: string; sbo: string; source: string }[];
-  majorness: { majorness: string; of: { atype: string[] }[]; text: string }[];
+  /** The element types that instructions read with a majorness. */
+  readable: Record<string, string[]>;
   descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string; source: string }[];
 }
 
@@ -273,7 +274,8 @@ export interface DatabaseTables {
   document: string;
   scopes: Record<string, number>;
   colours: string[];
-  targets: { name: string; ptx: string; products?: string[] }[];
+  targets: string[];
+  gpus: { target: string; architecture: string; names: string[] }[];
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
   formulas: {

@@ -18,6 +18,7 @@ from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.cuda import header
 from ptxmma.generator.emit.cuda.functions import identifier
+from ptxmma.matrices.canonical import readable
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, InstructionSet, Layout, Spec, formula
 
@@ -66,7 +67,8 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "document": spec.document,
         "scopes": spec.scopes,
         "colours": [colour(number) for number in range(_COLOURS)],
-        "targets": [_without_empty(name=target.name, ptx=target.ptx) for target in spec.targets],
+        "targets": [target.name for target in spec.targets],
+        "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": _formulas(catalog),
@@ -77,8 +79,9 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "instructions": instructions,
     }
     if memory is not None:
-        kept = {"alignment", "banks", "tensor_map", "swizzle_formula", "swizzles", "layouts", "majorness", "descriptor"}
-        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept}
+        kept = {"alignment", "banks", "tensor_map", "swizzles", "layouts", "descriptor"}
+        types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in memory.layouts}
+        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept} | {"readable": types}
     return data
 
 

@@ -25,8 +25,7 @@ export const memoryFacts = /** @type {MemoryFacts | undefined} */ (database.memo
  * @returns {string[]}
  */
 export function readableTypes(majorness) {
-  const entries = (memoryFacts?.majorness ?? []).filter((entry) => entry.majorness === majorness);
-  return Object.keys(database.types).filter((type) => entries.some((entry) => entry.of.some((condition) => condition.atype.includes(type))));
+  return memoryFacts?.readable[majorness] ?? [];
 }
 
 /**

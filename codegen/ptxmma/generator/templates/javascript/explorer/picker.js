@@ -3,6 +3,7 @@
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { choice, fill, h } from "./dom.js";
+import { targetText } from "./target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("../index.d.ts").InstructionGroup} InstructionGroup */
@@ -35,7 +36,7 @@ export class Picker {
     const names = [...new Set(allowed.map((group) => group.entry.name))];
     fill(
       this.parts,
-      choice("Target", [{ value: "", text: "any" }, ...database.targets.map(({ name, products = [] }) => ({ value: name, text: products.length ? `${name} · ${products.slice(0, 3).join(", ")}` : name }))], state.target, (target) => this.#retarget(instruction, target)),
+      choice("Target", [{ value: "", text: "any" }, ...database.targets.map((name) => ({ value: name, text: targetText(name) }))], state.target, (target) => this.#retarget(instruction, target)),
       choice("Instruction", names, instruction.name, (name) => this.#take(allowed.filter((group) => group.entry.name === name), instruction)),
       ...this.#parts(instruction, members),
     );

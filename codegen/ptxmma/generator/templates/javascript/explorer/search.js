@@ -3,6 +3,7 @@
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { instructionMeant } from "../spellings.js";
+import { targetText, targetsIn } from "./target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("../index.d.ts").InstructionGroup} InstructionGroup */
@@ -30,10 +31,10 @@ export function answersTo(given, wanted = () => true) {
   const { words, set } = selectionIn(text);
   const answers = named(words).map((found) => answer(found, set));
   if (answers.length) return answers.slice(0, MOST);
-  const target = targetIn(words);
-  if (target.name && !target.rest) return [{ text: target.name, note: "only what this target accepts", set: { target: target.name } }];
-  const found = byWords(target.rest, target.name, wanted);
-  return found.slice(0, MOST).map((each) => answer(each, { ...set, ...(target.name ? { target: target.name } : {}) }));
+  const { targets, rest } = targetsIn(words);
+  if (targets.length > 1 || (targets.length && !rest)) return targets.map((target) => ({ text: targetText(target), note: "only what this target accepts", set: { target } }));
+  const found = byWords(rest, targets[0] ?? "", wanted);
+  return found.slice(0, MOST).map((each) => answer(each, { ...set, ...(targets.length ? { target: targets[0] } : {}) }));
 }
 
 /**
@@ -111,22 +112,6 @@ function byIdentifier(word) {
     }
   }
   return undefined;
-}
-
-/**
- * The target that a text names, by its own name or by that of a product.
- * @param {string} text
- * @returns {{name: string, rest: string}}
- */
-export function targetIn(text) {
-  const words = text.trim();
-  for (const { name, products = [] } of database.targets) {
-    for (const known of [name, name.replace("sm_", "compute_"), ...products]) {
-      const pattern = new RegExp(`(^|\\s)${known.replace(/[^\w\s]/g, "\\$&")}(?=\\s|$)`, "i");
-      if (pattern.test(words)) return { name, rest: words.replace(pattern, " ").trim() };
-    }
-  }
-  return { name: "", rest: words };
 }
 
 /**
