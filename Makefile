@@ -7,6 +7,7 @@
 # make docs        build the site into docs/_build/html
 # make lint        ruff and mypy
 # make bench       measure
+# make bench-gpu   time the example kernels against cuBLAS: needs a Hopper GPU and the CUDA toolkit
 # make assemblers  fetch the pinned ptxas releases into .cache/assemblers
 # make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too
 # make corpus      compare the checker with ptxas on PTX of other projects
@@ -26,7 +27,7 @@ endif
 PROOF := $(BIN)/python -m ptxmma_proof
 EVIDENCE := spec/evidence
 
-.PHONY: generate check test proof-test test-all transcripts docs lint bench assemblers evidence corpus fuzz clean
+.PHONY: generate check test proof-test test-all transcripts docs lint bench bench-gpu assemblers evidence corpus fuzz clean
 
 generate: .venv/.generate
 	$(BIN)/ptxmma generate
@@ -56,6 +57,13 @@ docs: .venv/.docs
 
 bench: .venv/.all
 	$(BIN)/python tests/bench.py
+
+bench-gpu:
+	mkdir -p build
+	nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples -gencode arch=compute_90a,code=sm_90a \
+	  tests/gpu/bench_gemm_sm90.cu -lcublasLt -o build/bench_gemm_sm90
+	nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,power.limit --format=csv,noheader
+	build/bench_gemm_sm90 | tee docs/examples/gemm_sm90.csv
 
 assemblers: .venv/.proof
 	$(PROOF) fetch

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,13 @@ def gpu() -> str:
     if capability != "9.0":
         pytest.skip(f"the {name} has compute capability {capability}; these tests are for 9.0")
     return name
+
+
+@pytest.fixture
+def disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's disassembler, from the CUDA toolkit or from its Python packages."""
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(packaged)]))
+    for tool in ("cuobjdump", "nvdisasm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sysconfig
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -214,16 +213,6 @@ def test_elements_put_together_from_halves(catalog: Catalog) -> None:
     # The low half of the first element of a chunk below the high half of the second one.
     mixed = observations._mixed(b, 0b1100, pattern, element)
     assert np.array_equal(mixed, [[-3.0], [64.0 * (1 + 2**-10)]])
-
-
-@pytest.fixture
-def disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NVIDIA's disassembler, from the CUDA toolkit or from its Python packages."""
-    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
-    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(packaged)]))
-    for tool in ("cuobjdump", "nvdisasm"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
 
 
 @pytest.mark.nvcc

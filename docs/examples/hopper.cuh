@@ -1,0 +1,46 @@
+// What a kernel for Hopper needs and the toolkit's <cuda/ptx> does not have yet.
+#pragma once
+
+#include <cstdint>
+
+namespace hopper {
+
+// Registers for each thread of the warpgroup that calls it. A warpgroup gives some away before others can take them.
+template <int registers>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(registers));
+}
+template <int registers>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(registers));
+}
+
+// True in one thread of a warp. All of its threads have to call it.
+__device__ __forceinline__ bool elect_one() {
+  uint32_t elected;
+  asm volatile("{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}" : "=r"(elected));
+  return elected != 0;
+}
+
+// The same place in the shared memory of another block of the cluster.
+template <class T>
+__device__ __forceinline__ T* map_to_rank(T* pointer, uint32_t rank) {
+  T* remote;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(remote) : "l"(pointer), "r"(rank));
+  return remote;
+}
+
+// Brings the description of a tensor into the cache, so that the first copy does not wait for it.
+__device__ __forceinline__ void prefetch_tensor_map(const void* map) {
+  asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
+}
+
+// Barriers 1 to 15 of a block, for some of its warps; 0 is that of __syncthreads. `threads` counts those that wait and those that arrive.
+__device__ __forceinline__ void barrier_sync(int barrier, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+  asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
+}
+
+}  // namespace hopper
