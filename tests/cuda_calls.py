@@ -120,7 +120,7 @@ class Nvcc:
     """The installed toolkit."""
 
     def __init__(self, nvcc: str, catalog: Catalog, include: Path) -> None:
-        self._nvcc, self._include = nvcc, include
+        self._nvcc, self.include = nvcc, include
         said = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
         release = re.search(r"release (\d+\.\d+)", said)
         assert release, said
@@ -130,7 +130,7 @@ class Nvcc:
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""
         (folder / "source.cu").write_text(source, encoding="utf-8")
-        command = [self._nvcc, "-I", str(self._include), "-Werror", "all-warnings", *options, "source.cu"]
+        command = [self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
     def ptx_of(self, source: str, target: str, folder: Path) -> str:

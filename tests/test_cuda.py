@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in, write_headers
+from ptxmma.catalog.cplusplus import front_name, shown
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit.cuda import fronts
 from ptxmma.model import Version
 
 _DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
@@ -56,7 +57,7 @@ def call(catalog: Catalog, spelling: str) -> str:
 
 def front(instruction: Instruction) -> str:
     """The specialisation of the typed front for an instruction, inside namespace ptxmma."""
-    name, arguments = fronts.front_name(instruction)
+    name, arguments = front_name(instruction)
     assert instruction.shape is not None
     return f"{name}<shape<{', '.join(map(str, instruction.shape))}>, {', '.join(arguments)}>"
 
@@ -66,7 +67,7 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
     found = {}
     for instruction in instructions:
         if instruction.shape is not None:
-            found[fronts.front_name(instruction), instruction.variant.shape_label] = instruction
+            found[front_name(instruction), instruction.variant.shape_label] = instruction
     return list(found.values())
 
 
@@ -346,3 +347,32 @@ def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path
     assert "source.cu" not in done.stderr
     found = instructions_in((tmp_path / "source.ptx").read_text(), (toy.canonical for toy in toys.all()))
     assert found == kernels.expected
+
+
+# --- what users are shown ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nvcc
+def test_the_statements_that_users_paste_make_the_instruction(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    """Each statement over the parameters of its function; of each instruction one variant."""
+    kernels = Kernels()
+    seen = set()
+    for instruction in catalog.all():
+        first = instruction.accepted_by().get("sm_90a")
+        if instruction.variant.instruction.name in seen or first is None or first > compiler.ptx:
+            continue
+        seen.add(instruction.variant.instruction.name)
+        said = shown(instruction)
+        assert f" {instruction.identifier}(" in (compiler.include / said.header).read_text()
+        for signature, statement in zip(said.functions, said.statements, strict=True):
+            parameters = signature[signature.index("(") + 1 : -1]
+            declared = [_declared(one) for one in re.split(r", (?![^(]*\))", parameters) if one]
+            kernels.add(f"{' '.join(declared)} {statement}", instruction.canonical)
+    assert len(seen) > 15
+    ptx = compiler.ptx_of("#include <stdint.h>\n#pragma nv_diag_suppress 550\n" + kernels.source, "sm_90a", tmp_path)
+    assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected
+
+
+def _declared(parameter: str) -> str:
+    """A parameter as a variable of zeros: ``float (&d)[4]`` as ``float d[4] = {};``."""
+    return re.sub(r"\(&(\w+)\)", r"\1", parameter.removeprefix("const ")).replace("& ", " ") + " = {};"

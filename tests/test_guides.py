@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
-from ptxmma.generator.emit.cuda import fronts
+from ptxmma.catalog.cplusplus import front_name
 
 _GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator", "moving")
 
@@ -53,9 +53,9 @@ def test_the_page_about_names_shows_what_happens(root: Path) -> None:
         instruction = ptxmma.instruction(spelling)
         sizes = tuple(int(size) for size in shape.split(", "))
         assert (name, sizes, tuple(arguments.split(", "))) == (
-            fronts.front_name(instruction)[0],
+            front_name(instruction)[0],
             instruction.shape,
-            fronts.front_name(instruction)[1],
+            front_name(instruction)[1],
         )
 
 

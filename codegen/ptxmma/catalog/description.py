@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog import throughput
+from ptxmma.catalog import cplusplus, throughput
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
@@ -52,6 +52,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "throughput": [peak._asdict() for peak in throughput.peaks(instruction)],
         "evidence": _evidence(instruction),
         "errata": _plain(instruction.errata()),
+        "cplusplus": cplusplus.shown(instruction)._asdict(),
     }
 
 

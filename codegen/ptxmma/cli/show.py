@@ -45,6 +45,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"]],
             "operands": _operands(answer),
+            "C++": _cplusplus(answer["cplusplus"]),
             "formulas": _formulas(answer),
             "metadata": _metadata(answer),
             "requirements": _requirements(answer),
@@ -71,6 +72,13 @@ def _operands(answer: Answer) -> list[str]:
         named = operand["name"], operand["kind"], operand["type"] or ""
         rows.append((*named, registers, constraint, elements, matrix, _immediates(operand["immediates"])))
     return aligned(rows)
+
+
+def _cplusplus(said: Answer) -> list[str]:
+    """The header, the functions, the typed front, and asm statements over the parameters of the functions."""
+    lines = [f"#include <{said['header']}>", *(f"{signature};" for signature in said["functions"])]
+    lines += [f"using Multiply = {said['front']};"] if said["front"] else []
+    return [*lines, *(line for statement in said["statements"] for line in statement.splitlines())]
 
 
 def _immediates(legal: list[int] | dict[str, int] | None) -> str:

@@ -6,16 +6,14 @@ import re
 import textwrap
 from collections.abc import Iterable
 
+from ptxmma.catalog.cplusplus import part_of_name
+
+#: A name as part of an identifier.
+identifier = part_of_name
 #: Columns of a generated line of text; code and formulas may be longer.
 WIDTH = 100
 
-_NOT_A_WORD = re.compile(r"\W", re.ASCII)
 _NOT_PLAIN = re.compile(rb"[^ !#->@-\[\]-~]")
-
-
-def identifier(name: str) -> str:
-    """A name as part of an identifier: ``sp::ordered_metadata`` becomes ``sp__ordered_metadata``."""
-    return _NOT_A_WORD.sub("_", name)
 
 
 def macro(name: str) -> str:

@@ -9,11 +9,12 @@ import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from ptxmma.catalog.cplusplus import ORDERING, header, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
-from ptxmma.generator.emit.cuda.fronts import Front, Fronts, type_qualifiers
-from ptxmma.generator.emit.cuda.functions import Function, Functions, identifier
+from ptxmma.generator.emit.cuda.fronts import Front, Fronts
+from ptxmma.generator.emit.cuda.functions import Function, Functions
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import InstructionSet, RegisterType
@@ -21,10 +22,7 @@ from ptxmma.model import InstructionSet, RegisterType
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
 _CONFIG = "cuda/config.cuh"
-_ORDERING = "cuda/ordering.cuh"
 _TILES = "cuda/shared_tile.cuh"
-#: A family with more variants than this is split: a header stays cheap to include.
-_MOST = 100
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
@@ -42,7 +40,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     headers = _Headers(catalog)
     outputs = [*headers.ordering(ordering), *headers.tiles()]
     for family, members in families.items():
-        outputs += headers.family(family, members, _ORDERING if ordering else "")
+        outputs += headers.family(family, members, ORDERING if ordering else "")
     outputs += headers.moves()
     yield from outputs
     yield headers.config()
@@ -67,7 +65,7 @@ class _Headers:
             about += [f"{number}. {step.name}: {step.text}" for number, step in enumerate(protocol.steps, 1)]
             about += [ordering.text for ordering in protocol.orderings]
         if members:
-            yield self._header(_ORDERING, members, [_CONFIG], about=about)
+            yield self._header(ORDERING, members, [_CONFIG], about=about)
 
     def tiles(self) -> Iterator[Output]:
         """Matrices in shared memory."""
@@ -90,12 +88,12 @@ class _Headers:
             shared.append(ordering)
         if self._catalog.database.spec.shared_memory is not None and any(_reads_shared_memory(instruction) for instruction in members):
             shared.append(_TILES)
-        if len(members) <= _MOST:
-            yield self._header(f"{stem}.cuh", members, shared, layouts=layouts)
-            return
         parts: dict[str, list[Instruction]] = {}
         for instruction in members:
-            parts.setdefault(header(instruction, len(members)), []).append(instruction)
+            parts.setdefault(header(instruction), []).append(instruction)
+        if f"{stem}.cuh" in parts:
+            yield self._header(f"{stem}.cuh", members, shared, layouts=layouts)
+            return
         common = f"{stem}/layouts.cuh"
         yield self._header(common, [], shared, layouts=layouts)
         for path, part in parts.items():
@@ -164,22 +162,6 @@ def _legal(fronts: Iterable[Front]) -> dict[str, str]:
 def _reads_shared_memory(instruction: Instruction) -> bool:
     """Whether it has matrix descriptors."""
     return any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands)
-
-
-def header(instruction: Instruction, family_size: int) -> str:
-    """The header with the functions of an instruction, below ``ptxmma/``; ``family_size`` is the number of variants of its family."""
-    if instruction.operation == "synchronise":
-        return _ORDERING
-    stem = c_text.identifier(instruction.family)
-    return f"{stem}.cuh" if family_size <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
-
-
-def _pair(instruction: Instruction) -> str:
-    """The types by which a large family is split: those of the two multiplicands, ``f16_f16``."""
-    entry = instruction.variant.instruction
-    accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
-    multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
-    return "_".join(str(instruction.variant.facts[name]) for name in multiplicands)
 
 
 def _describe(members: Sequence[Instruction]) -> Iterator[str]:

@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ptxmma.catalog.cplusplus import front_name, identifier
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.layouts import granularity
 from ptxmma.catalog.operands import Operand, Parameter
-from ptxmma.catalog.variants import placeholders, telling_tokens
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.cuda.functions import Functions, identifier
-from ptxmma.model import InstructionSet, Layout, Spec
+from ptxmma.generator.emit.cuda.functions import Functions
+from ptxmma.model import Layout, Spec
 
 #: The extent that ranges, as a template parameter; capital letters may be macros of users.
 _RANGING = "columns"
@@ -77,27 +77,6 @@ class Front(NamedTuple):
     tiles: list[Tile]
     calls: list[Call]
     cases: list[tuple[int, str]]
-
-
-def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
-    """Its template and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
-
-    What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
-    the shape, the stem alone is the name.
-    """
-    entry = instruction.variant.instruction
-    tokens = telling_tokens(entry, instruction.variant.facts)
-    at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
-    types = type_qualifiers(entry)
-    later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
-    return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
-
-
-def type_qualifiers(entry: InstructionSet) -> list[str]:
-    """The qualifiers that name types of the matrices, in order: those of operands, and those ordered among them."""
-    typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
-    typed.update(*(group for group in entry.ordered if typed.intersection(group)))
-    return [name for name in placeholders(entry.syntax) if name in typed]
 
 
 class Fronts:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.generator.emit.docs import layout_sections, layout_uses, operand_tables, rest, rule_tables, struct_tables
+from ptxmma.generator.emit.docs import cplusplus_section, layout_sections, layout_uses, operand_tables, rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.errata_page import errata_table
 from ptxmma.generator.emit.docs.family import DAGGER, Row, form_table, matrix, needs, qualifier_table, syntax, usual
 from ptxmma.generator.emit.docs.fragment_relations import Relations
@@ -75,6 +75,8 @@ def _instruction(catalog: Catalog, entry: InstructionSet, forms: Sequence[Row], 
         "matrix": matrix(spec, {needs(spec, row.accepted): row.accepted for row in forms}, "Forms that need"),
         "operands": operand_tables.operand_table(entry, described),
         "register_types": operand_tables.register_type_table(spec, entry, representatives, described),
+        "functions": cplusplus_section.functions(forms),
+        "statement": cplusplus_section.statement(forms),
         "sparsity": entry.sparse and bool(spec.granularities),
         "block_scaling": bool(spec.block_scaling) and any(kind.kind == "scale-data" for kind in entry.operand_kinds.values()),
         "descriptors": spec.shared_memory is not None and any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()),

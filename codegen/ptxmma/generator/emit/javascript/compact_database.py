@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.catalog.cplusplus import header, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import ROLES, Operand
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
-from ptxmma.generator.emit.cuda import header
-from ptxmma.generator.emit.cuda.functions import identifier
 from ptxmma.matrices.canonical import readable
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, InstructionSet, Layout, Spec, formula
@@ -122,9 +121,6 @@ class _Rows:
         names = ("roles", "operands", "lists", "forms", "accepted", "headers", "peers", "patterns")
         self._layouts = [*catalog.database.layout]
         self.shared = {name: _Interned() for name in names}
-        self._families: dict[str, int] = {}
-        for instruction in catalog.all():
-            self._families[instruction.family] = self._families.get(instruction.family, 0) + 1
 
     def of(self, entry: InstructionSet) -> dict[str, Any]:
         """An instruction with a row for each combination of qualifiers, in the order of its forms; extents that range share a row."""
@@ -157,7 +153,7 @@ class _Rows:
         accepted: dict[str, list[str]] = {}
         for target, version in last.accepted_by().items():
             accepted.setdefault(str(version), []).append(target)
-        shared = {"forms": forms, "accepted": accepted, "headers": header(last, self._families[last.family]), "peers": _alike(group)}
+        shared = {"forms": forms, "accepted": accepted, "headers": header(last), "peers": _alike(group)}
         if last.sparse:
             shared["patterns"] = _pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}

@@ -1,0 +1,220 @@
+"""How C and C++ say instructions, names and asm statements alike: what the headers are made of, and what users are shown."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Instruction, OperandForm
+from ptxmma.catalog.operands import ROLES, Operand, Parameter
+from ptxmma.catalog.variants import expand, placeholders, telling_tokens
+from ptxmma.model import InstructionSet
+
+#: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
+_MOST = 100
+#: The header of the instructions without a shape, which order the others.
+ORDERING = "cuda/ordering.cuh"
+
+_LISTED = 16  # registers on a line of a long list
+_NOT_A_WORD = re.compile(r"\W", re.ASCII)
+_WORD = re.compile(r"[\w-]+")
+_KEYWORDS = (
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr continue default delete do "
+    "double else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq "
+    "nullptr operator or or_eq private protected public register return short signed sizeof static struct switch template this throw "
+    "true try typedef typename union unsigned using virtual void volatile while xor xor_eq"
+)
+#: What C++ reserves and PTX or a spec could use as a name.
+_RESERVED = frozenset(_KEYWORDS.split())
+
+
+# --- names ------------------------------------------------------------------------------------------------------------------
+
+
+def part_of_name(name: str) -> str:
+    """A name as part of an identifier: ``sp::ordered_metadata`` becomes ``sp__ordered_metadata``."""
+    return _NOT_A_WORD.sub("_", name)
+
+
+def identifier(text: str) -> str:
+    """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``, ``n`` for ``N`` (often a macro)."""
+    name = part_of_name(text).lower()
+    return f"{name}_" if name in _RESERVED or name[0].isdigit() else name
+
+
+def type_qualifiers(entry: InstructionSet) -> list[str]:
+    """The qualifiers that name types of the matrices, in order: those of operands, and those ordered among them."""
+    typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
+    typed.update(*(group for group in entry.ordered if typed.intersection(group)))
+    return [name for name in placeholders(entry.syntax) if name in typed]
+
+
+def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
+    """Its template in the typed front and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
+
+    What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
+    the shape, the stem alone is the name.
+    """
+    entry = instruction.variant.instruction
+    tokens = telling_tokens(entry, instruction.variant.facts)
+    at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
+    types = type_qualifiers(entry)
+    later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
+    return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
+
+
+def header(instruction: Instruction) -> str:
+    """The header with the functions of an instruction, below ``ptxmma/``: ``"wgmma/bf16_bf16.cuh"``."""
+    if instruction.operation == "synchronise":
+        return ORDERING
+    stem = part_of_name(instruction.family)
+    return f"{stem}/{_pair(instruction)}.cuh" if _is_large(instruction) else f"{stem}.cuh"
+
+
+def _is_large(instruction: Instruction) -> bool:
+    """Whether its family has several headers."""
+    memo, key = instruction.database.memo, ("several headers", instruction.family)
+    if key not in memo:
+        entries = instruction.database.spec.instructions
+        own = (entry for entry in entries if entry.family == instruction.family and entry.operation != "synchronise")
+        variants = itertools.chain.from_iterable(expand(entry) for entry in own)
+        memo[key] = sum(1 for _ in itertools.islice(variants, _MOST + 1)) > _MOST
+    return bool(memo[key])
+
+
+def _pair(instruction: Instruction) -> str:
+    """The types by which a large family is split: those of the two multiplicands, ``f16_f16``."""
+    entry = instruction.variant.instruction
+    accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
+    multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
+    return "_".join(str(instruction.variant.facts[name]) for name in multiplicands)
+
+
+# --- asm statements ---------------------------------------------------------------------------------------------------------
+
+
+class Body(NamedTuple):
+    """A function without its name and its instruction: variants with like operands share it.
+
+    Attributes:
+        syntax: the operands in the manual's notation.
+        template: template parameters.
+        parameters: function parameters.
+        checks: statements that check the template arguments.
+        before, after: the asm text around the instruction's name.
+        operands: the lists of asm operands.
+    """
+
+    syntax: str
+    template: str
+    parameters: str
+    checks: tuple[str, ...]
+    before: str
+    after: str
+    operands: str
+
+    def statement(self, spelling: str) -> str:
+        """The asm statement."""
+        return f'asm volatile("{self.before}{spelling}{self.after}"{self.operands});'
+
+
+def parameters(operand: Operand, c_type: str) -> tuple[Parameter, ...]:
+    """The ways in which a function takes an operand."""
+    return ROLES[operand.kind].parameters(operand, identifier(operand.name), c_type)
+
+
+def ways(each: Sequence[Sequence[Parameter]]) -> list[list[Parameter]]:
+    """The ways to pass all operands of a form, from those to pass each."""
+    return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
+
+
+def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body:
+    """A function; ``memory``: the instruction orders memory."""
+    texts: dict[str, str] = {}
+    lists: tuple[list[str], list[str]] = ([], [])
+    prologue, first = "", 0
+    for read in (False, True):  # asm numbers its outputs before its inputs
+        for operand, part in zip(form.operands, parts, strict=True):
+            if (operand.access == "read") == read:
+                numbers = _numbers(first, len(part.values))
+                texts[operand.name] = part.text.format(numbers)
+                prologue += part.prologue.format(numbers)
+                lists[read].extend(part.values)
+                first += len(part.values)
+    space = " " if form.syntax else ""
+    return Body(
+        syntax=space + form.syntax,
+        template=", ".join([*(part.template for part in parts if part.template), "class Use = void"]),
+        parameters=", ".join(part.parameter for part in parts if part.parameter),
+        checks=tuple(part.check for part in parts if part.check),
+        before=f"{{{prologue}" if prologue else "",
+        after=space + _WORD.sub(lambda match: texts[match[0]], form.syntax) + (";}" if prologue else ";"),
+        operands=_asm_operands(_lines(lists[0]), _lines(lists[1]), '"memory"' if memory else ""),
+    )
+
+
+class Shown(NamedTuple):
+    """How C++ programs say an instruction.
+
+    Attributes:
+        header: to include.
+        functions: signatures of the function, one for each way to pass its operands.
+        front: its name in the typed front; empty without a shape.
+        statements: complete asm statements over the parameters of the functions, immediates with their default or first legal value.
+    """
+
+    header: str
+    functions: tuple[str, ...]
+    front: str
+    statements: tuple[str, ...]
+
+
+def shown(instruction: Instruction) -> Shown:
+    """How C++ programs say an instruction."""
+    signatures, statements = [], []
+    for form in instruction.forms or (OperandForm("", "", ()),):
+        for parts in ways([parameters(operand, operand.c_type) for operand in form.operands]):
+            fixed = [
+                part._replace(values=(f'"n"({_usual(operand)})',)) if part.template else part
+                for operand, part in zip(form.operands, parts, strict=True)
+            ]
+            made = body(form, parts, memory=instruction.variant.instruction.memory)
+            template = made.template.removesuffix("class Use = void").removesuffix(", ")
+            signatures.append(f"{f'template <{template}> ' if template else ''}ptxmma::{instruction.identifier}({made.parameters})")
+            statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))
+    front = ""
+    if instruction.shape is not None:
+        name, arguments = front_name(instruction)
+        sizes = ", ".join(map(str, instruction.shape_sizes.values()))
+        front = f"ptxmma::{name}<{', '.join([f'ptxmma::shape<{sizes}>', *(f'ptxmma::{one}' for one in arguments)])}>"
+    return Shown(f"ptxmma/{header(instruction)}", tuple(signatures), front, tuple(statements))
+
+
+def _usual(operand: Operand) -> int:
+    """The default of an immediate, or the first that is legal."""
+    return operand.default if operand.default is not None else (operand.immediates or (0,))[0]
+
+
+@functools.cache
+def _numbers(first: int, count: int) -> str:
+    """``%4, %5, %6``; a long list on several lines, as one string literal after another."""
+    numbers = [f"%{i}" for i in range(first, first + count)]
+    rows = [", ".join(numbers[i : i + _LISTED]) for i in range(0, count, _LISTED)]
+    return ', "\n      "'.join(rows)
+
+
+def _lines(values: Sequence[str]) -> str:
+    """The asm operands on lines of even length."""
+    half = _LISTED // 2
+    return ",\n      ".join(", ".join(values[i : i + half]) for i in range(0, len(values), half))
+
+
+def _asm_operands(outputs: str, inputs: str, clobbers: str) -> str:
+    """The operand lists of an asm statement, the empty ones at the end left out."""
+    lists = [outputs, inputs, clobbers]
+    while lists and not lists[-1]:
+        lists.pop()
+    return "".join(f"\n    : {values}" if values else " :" for values in lists)

@@ -1,0 +1,24 @@
+"""How C++ programs say the instructions of a page: header, function, typed front, and an asm statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxmma.catalog.cplusplus import shown
+from ptxmma.generator.emit.docs import rest
+from ptxmma.generator.emit.docs.family import Row
+
+
+def functions(forms: Sequence[Row]) -> str:
+    """A row for the first variant of each form: its header, its function, its name in the typed front."""
+    rows = []
+    for row in forms:
+        first = row.members[0]
+        said = shown(first)
+        rows.append([rest.code(first.canonical), rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(said.front)])
+    return rest.table(*rest.dense(("Variant", "Header", "Function", "Typed front"), rows))
+
+
+def statement(forms: Sequence[Row]) -> list[str]:
+    """The lines of the asm statement of the first variant, with all of its operands."""
+    return shown(forms[0].members[0]).statements[-1].splitlines() if forms else []
