@@ -77,7 +77,7 @@ def test_everything_about_an_instruction() -> None:
         "sm_80, NVIDIA A100 (SXM4): at most 4096 operations in each SM and clock, 624 * 10^12" in line
         for line in _block(text, "throughput")
     )
-    assert any(line.startswith("  run on NVIDIA H200, natively (1 HMMA.SP.16832.F32)") for line in _block(text, "evidence"))
+    assert any(line.startswith("  run on NVIDIA H200, as one instruction (1 HMMA.SP.16832.F32)") for line in _block(text, "evidence"))
     assert any(line.startswith("  sp-kind-dot (9.7.14.6.3). It says: ") for line in _block(text, "errata of mma.sp"))
 
 
@@ -102,7 +102,7 @@ def test_json_has_what_the_library_says() -> None:
     assert [operand["registers"] for operand in answer["operands"]] == [4, 4, 4, 4, 1, 0]
     assert [entry["id"] for entry in answer["errata"]] == [erratum.id for erratum in found.errata()]
     assert answer["undefined"][2] == {"text": "A thread of the warp has exited.", "source": "9.7.14.6.3"}
-    assert answer["evidence"]["executed"][0]["how"] == "natively"
+    assert answer["evidence"]["executed"][0]["how"] == "as one instruction"
     assert answer["metadata"]["selectors"] == 2
 
 
@@ -182,7 +182,7 @@ def test_another_database(root: Path, toy_database: Path, tmp_path: Path) -> Non
     (tmp_path / "other.json").write_text("{}")
     result = CliRunner().invoke(main, ["show", _SPARSE, "--database", str(tmp_path / "other.json")])
     assert result.exit_code == 2
-    assert "no database" in result.output
+    assert "not a database" in result.output
 
 
 @pytest.mark.parametrize("module", ["yaml", "jinja2", "jsonschema", "difflib", "sqlite3", "numpy", "rich", "ptxmma.generator"])

@@ -142,7 +142,7 @@ def test_lines_become_evidence(toy: Path) -> None:
     proof = catalog.find(_TOY).evidence
     assert proof.assembled == {"11.7": ("sm_80",), "11.8": ("sm_80", "sm_90"), "12.0": ("sm_80",)}
     [ran] = proof.executed
-    assert (ran.chip, ran.launches, ran.wrong, ran.how) == ("A chip", 4, 1, "through other code")
+    assert (ran.chip, ran.launches, ran.wrong, ran.how) == ("A chip", 4, 1, "as several")
     assert (proof.peers, proof.differing, proof.stale) == (("Good",), ("Bad",), ("peers",))
     layout = catalog.find(_TOY).operand("a").layout
     assert layout is not None

@@ -1020,8 +1020,8 @@ CREATE TABLE executions (
   "chip" TEXT NOT NULL REFERENCES witnesses("name"),
   "launches" INTEGER NOT NULL,
   "wrong" INTEGER NOT NULL,  -- launches with a wrong element
-  "machine" TEXT NOT NULL,  -- tensor-core instructions that the assembler made of it: '2 HMMA.16816.F32'
-  "native" INTEGER,  -- whether it is one instruction, and not a sequence in its place; NULL without matrices
+  "machine" TEXT NOT NULL,  -- matrix instructions of the chip: '2 HMMA.16816.F32'; 'none': ordinary code
+  "native" INTEGER,  -- whether it is one matrix instruction of the chip; NULL without matrices
   PRIMARY KEY ("variant", "chip")
 ) WITHOUT ROWID;
 

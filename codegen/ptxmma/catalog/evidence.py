@@ -26,8 +26,9 @@ class Executed(Entry, frozen=True, kw_only=True):
         chip: name.
         launches: with random whole numbers, against the product of the matrices.
         wrong: launches in which an element was wrong.
-        machine: tensor-core instructions that the assembler made of it: ``("1 HMMA.16816.F32",)``; empty for an instruction without
-            matrices, which ran beside the products of others.
+        machine: matrix instructions of the chip that the assembler made of it: ``("1 HMMA.16816.F32",)``; ``("none",)`` where it made
+            ordinary instructions, such as loads or a function; empty for an instruction without matrices, which ran beside the products
+            of others.
     """
 
     chip: str
@@ -37,13 +38,15 @@ class Executed(Entry, frozen=True, kw_only=True):
 
     @property
     def native(self) -> bool | None:
-        """Whether it is one tensor-core instruction, and not code that the assembler put in its place; None without matrices."""
+        """Whether it is one matrix instruction of the chip, and not several or ordinary ones; None without matrices."""
         return all(each.startswith("1 ") and "+" not in each for each in self.machine) if self.machine else None
 
     @property
     def how(self) -> str:
-        """``"natively"``, ``"through other code"``, or, of an instruction without matrices, ``"beside products"``."""
-        return "natively" if self.native else "through other code" if self.machine else "beside products"
+        """``"as one instruction"``, ``"as several"``, ``"as ordinary code"``, or, without matrices, ``"beside products"``."""
+        if not self.machine:
+            return "beside products"
+        return "as one instruction" if self.native else "as ordinary code" if self.machine == ("none",) else "as several"
 
 
 class Evidence(Entry, frozen=True, kw_only=True):

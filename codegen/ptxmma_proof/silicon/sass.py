@@ -1,4 +1,4 @@
-"""Which machine instructions an assembler made of a kernel: a wrapper may run natively or as code put in its place."""
+"""Which matrix instructions of the chip an assembler made of a kernel."""
 
 from __future__ import annotations
 

@@ -48,10 +48,8 @@ class Execution(msgspec.Struct):
     chip: Annotated[str, Meta(extra={"key": True, "references": "witnesses"})]
     launches: int
     wrong: Annotated[int, Meta(description="launches with a wrong element")]
-    machine: Annotated[str, Meta(description="tensor-core instructions that the assembler made of it: '2 HMMA.16816.F32'")]
-    native: Annotated[
-        bool | None, Meta(description="whether it is one instruction, and not a sequence in its place; NULL without matrices")
-    ]
+    machine: Annotated[str, Meta(description="matrix instructions of the chip: '2 HMMA.16816.F32'; 'none': ordinary code")]
+    native: Annotated[bool | None, Meta(description="whether it is one matrix instruction of the chip; NULL without matrices")]
 
 
 class PeerAtom(msgspec.Struct):

@@ -28,7 +28,7 @@ def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> di
         "releases": sum(tool.kind == "assembler" for tool in summary.tools),
         "tools": witness_table(summary.tools),
         "families": rest.table(
-            ("Family", "Instructions", "Assembled", "Run on a chip", "natively", "CuTe agrees", "Not executed"), _families(catalog, proofs)
+            ("Family", "Instructions", "Assembled", "Run", "as one instruction", "CuTe agrees", "Not executed"), _families(catalog, proofs)
         ),
         "chip": _chip(catalog, asked[witnesses.SILICON], proofs, summary),
         "caught": _caught(asked["mutation"]),
@@ -66,7 +66,7 @@ def _form(entry: InstructionSet, row: family.Row, summary: Summary) -> Sequence[
 
 
 def _counted(counts: dict[str, int], of: int) -> str:
-    """``"natively"`` where all are alike, otherwise ``"12 natively, 4 not executed"``."""
+    """``"as one instruction"`` where all are alike, otherwise ``"12 as one instruction, 4 not executed"``."""
     return ", ".join(what if count == of else f"{count} {what}" for what, count in counts.items() if count)
 
 
@@ -90,12 +90,12 @@ def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summa
     """What the page shows of a chip beside the totals; empty if none was asked."""
     if witness.run is None:
         return {}
-    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.how == "through other code"}
+    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.native is False}
     return {
         "name": rest.text(next(tool.name for tool in witness.run.tools if tool.kind == "chip")),
         "layouts": len(summary.layouts),
         "all_layouts": len(catalog.database.layouts),
-        "replaced": rest.table(("Machine instructions", "Instead of"), _replaced(catalog, replaced)),
+        "replaced": rest.table(("Machine instructions", "Carry out"), _replaced(catalog, replaced)),
         "memory": struct_tables.table(
             witness.of(Memory), cells={"operand": lambda one: one.operand.upper(), "launches": lambda one: f"{one.launches:,}"}
         ),
@@ -104,7 +104,7 @@ def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summa
 
 
 def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterator[Sequence[str]]:
-    """The machine instructions by family and shape, with the instructions that they replace."""
+    """The machine instructions by family and shape, with the PTX instructions that they carry out."""
     grouped: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for instruction in catalog.all():
         if instruction.canonical in replaced:
@@ -113,7 +113,7 @@ def _replaced(catalog: Catalog, replaced: dict[str, tuple[str, ...]]) -> Iterato
             )
     for (kind, shape), machines in grouped.items():
         for machine, names in machines.items():
-            shown = "no tensor-core instruction" if machine == "none" else rest.code(machine)
+            shown = "ordinary instructions" if machine == "none" else rest.code(machine)
             instead = f"{rest.code(names[0])} and {len(names) - 1} more of {kind} {shape}" if len(names) > 1 else rest.code(names[0])
             yield shown, instead
 
