@@ -36,6 +36,32 @@ def _compile(nvcc: str, source: Path, out: Path, *options: str) -> str:
     return done.stdout + done.stderr
 
 
+def _counted(code: str) -> Counter[str]:
+    """How often each machine instruction occurs."""
+    return Counter(re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9]+)", code, re.MULTILINE))
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+@pytest.mark.parametrize(
+    ("example", "target", "expected"),
+    [("mma_sp", "80", {"HMMA": 1}), ("mma_sp", "120", {"HMMA": 1}), ("wgmma", "90a", {"HGMMA": 4})],
+)
+def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expected: dict[str, int], tmp_path: Path) -> None:
+    """One tile becomes its multiplies, without spills and without advice from the assembler."""
+    built = tmp_path / "tile.cubin"
+    command = [nvcc, f"-I{paths.INCLUDE}", "-gencode", f"arch=compute_{target},code=sm_{target}", "-Xptxas=-v", "-cubin"]
+    done = subprocess.run([*command, str(_EXAMPLES / f"{example}.cu"), "-o", str(built)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert "C75" not in said
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
+    counted = _counted(code)
+    assert {instruction: counted[instruction] for instruction in expected} == expected
+    assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
+
+
 @pytest.mark.nvcc
 def test_the_program_compiles_without_a_warning(nvcc: str, tmp_path: Path) -> None:
     strict = ["-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra"]
@@ -63,7 +89,7 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
     bodies = dict(re.findall(r"Function : void gemm_sm90::kernel<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
     assert bodies.keys() == names.keys()
     for name, expected in names.items():
-        counted = Counter(re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9]+)", bodies[name], re.MULTILINE))
+        counted = _counted(bodies[name])
         assert {instruction: counted[instruction] for instruction in expected} == expected, name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
 
