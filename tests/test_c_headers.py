@@ -14,7 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -54,6 +54,9 @@ void sweep3(three f, uint32_t n, uint32_t m, uint32_t l, uint32_t *out) {
       for (uint32_t k = 0; k < l; k++) *out++ = f(i, j, k);
 }
 uint32_t count(int what) {
+  const ptxmma_variant_info *info = ptxmma_describe_variant((ptxmma_variant)0);
+  if (what == 4) return sizeof info->types / sizeof info->types[0];
+  if (what == 5) return sizeof info->extents / sizeof info->extents[0];
   return what == 0 ? PTXMMA_TYPE_COUNT : what == 1 ? PTXMMA_TARGET_COUNT : what == 2 ? PTXMMA_ISA_COUNT : PTXMMA_VARIANT_COUNT;
 }
 """
@@ -454,21 +457,23 @@ def test_the_tables_of_targets_and_versions_are_the_spec(catalog: Catalog, libra
 def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Library) -> None:
     types = ["", *(entry.name for entry in catalog.database.spec.types.elements)]
     count = _counts(library)[3]
-    rows = _rows(library, "ptxmma_describe_variant", count, *[_TEXT] * 3, *[_ENUM] * 5, _TEXT, *[_U16] * 6, _U64)
-    expected = {}
-    for instruction in catalog.all():
+    rows = [_Variant(*row) for row in _rows(library, "ptxmma_describe_variant", count, *_variant_fields(library))]
+    known = {instruction.identifier: instruction for instruction in catalog.all()}
+    assert len(rows) == len(known) == len({row.identifier for row in rows})
+    for row in rows:
+        instruction = known[row.identifier]
         facts = instruction.variant.facts
-        kinds = [types.index(str(facts.get(name, ""))) for name in ("dtype", "atype", "btype", "ctype", "stype")]
-        shape = [instruction.extents.get(name, 0) for name in ("m", "n", "k")]
-        first = _ptx(requirements.floor(instruction.variant))
-        names = [instruction.canonical, instruction.family]
-        expected[instruction.identifier] = [*names, *kinds, *shape, instruction.sparse, instruction.documented, first]
-    assert {row[0]: row[1:8] + row[9:-1] for row in rows} == expected
-    assert len(rows) == len(expected)
+        assert (row.spelling, row.family) == (instruction.canonical, instruction.family)
+        sizes = dict(zip(row.extent_names.split(), row.extents, strict=False))
+        assert {name: size for name, size in sizes.items() if size} == instruction.extents
+        named = dict(zip(row.type_names.split(), row.types, strict=False))
+        assert named == {name: types.index(str(facts.get(name) or "")) for name in named}
+        assert (row.sparse, row.documented) == (instruction.sparse, instruction.documented)
+        assert row.ptx == _ptx(requirements.floor(instruction.variant))
+    assert {row.extent_names for row in rows} >= {"m n k", "rows cols num", ""}
 
     names = [target.name for target in catalog.database.spec.targets]
     accepted = library.table("ptxmma_variant_ptx", count, len(names))
-    known = {instruction.identifier: instruction for instruction in catalog.all()}
     for row, versions in zip(rows, accepted, strict=True):
         assert {name: int(ptx) for name, ptx in zip(names, versions, strict=True) if ptx} == {
             name: _ptx(version) for name, version in known[row[0]].accepted_by().items()
@@ -477,21 +482,39 @@ def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Librar
 
 def test_types_and_qualifiers_of_the_lists_tell_variants_apart(catalog: Catalog, library: Library) -> None:
     """A generator can do with the fields alone: no two variants of an instruction agree in all of them, and each says what is so."""
-    rows = _rows(library, "ptxmma_describe_variant", _counts(library)[3], *[_TEXT] * 3, *[_ENUM] * 5, _TEXT, *[_U16] * 6, _U64)
+    rows = [_Variant(*row) for row in _rows(library, "ptxmma_describe_variant", _counts(library)[3], *_variant_fields(library))]
     known = {instruction.identifier: instruction.variant for instruction in catalog.all()}
-    shapes: dict[str, set[object]] = {}
-    for variant in known.values():
-        shapes.setdefault(variant.instruction.name, set()).add(variant.facts.get("shape"))
     seen = set()
     for row in rows:
-        variant = known[row[0]]
-        qualifiers = dict(pair.split("=") for pair in row[8].split())
-        assert qualifiers.items() <= variant.facts.items(), row[0]
-        if len(shapes[variant.instruction.name]) > 1:
-            assert variant.facts["shape"] == qualifiers.get("shape", "m{}n{}k{}".format(*row[9:12])), row[0]
-        seen.add((variant.instruction.name, *row[3:12]))
+        variant = known[row.identifier]
+        qualifiers = dict(pair.split("=") for pair in row.qualifiers.split())
+        assert qualifiers.items() <= variant.facts.items(), row.identifier
+        seen.add((variant.instruction.name, tuple(row.types), tuple(row.extents), row.qualifiers))
     assert len(seen) == len(rows)
-    assert any("kind=" in row[8] for row in rows)
+    assert any("kind=" in row.qualifiers for row in rows)
+
+
+class _Variant(NamedTuple):
+    """A row of the table of variants."""
+
+    identifier: str
+    spelling: str
+    family: str
+    extent_names: str
+    type_names: str
+    qualifiers: str
+    types: Sequence[int]
+    extents: Sequence[int]
+    sparse: int
+    documented: int
+    ptx: int
+    targets: int
+
+
+def _variant_fields(library: Library) -> list[Any]:
+    """The C types of a row."""
+    types, extents = (library.call("count", what) for what in (4, 5))
+    return [*[_TEXT] * 6, _ENUM * types, _U16 * extents, *[_U16] * 3, _U64]
 
 
 def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, include: Path) -> None:

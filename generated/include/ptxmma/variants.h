@@ -31,6 +31,35 @@
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
+/* Families: their names, and those of the extents and element types in their lists. */
+#define PTXMMA_FAMILY_ldmatrix "ldmatrix"
+#define PTXMMA_EXTENTS_ldmatrix "rows cols num stored packed"
+#define PTXMMA_TYPES_ldmatrix "type"
+#define PTXMMA_FAMILY_stmatrix "stmatrix"
+#define PTXMMA_EXTENTS_stmatrix "rows cols num"
+#define PTXMMA_TYPES_stmatrix "type"
+#define PTXMMA_FAMILY_movmatrix "movmatrix"
+#define PTXMMA_EXTENTS_movmatrix "rows cols"
+#define PTXMMA_TYPES_movmatrix "type"
+#define PTXMMA_FAMILY_mma "mma"
+#define PTXMMA_EXTENTS_mma "m n k blocks"
+#define PTXMMA_TYPES_mma "dtype atype btype ctype stype"
+#define PTXMMA_FAMILY_mma_sp "mma.sp"
+#define PTXMMA_EXTENTS_mma_sp "m n k blocks"
+#define PTXMMA_TYPES_mma_sp "dtype atype btype ctype stype"
+#define PTXMMA_FAMILY_wgmma "wgmma"
+#define PTXMMA_EXTENTS_wgmma "m n k"
+#define PTXMMA_TYPES_wgmma "dtype atype btype"
+#define PTXMMA_FAMILY_wgmma_sp "wgmma.sp"
+#define PTXMMA_EXTENTS_wgmma_sp "m n k"
+#define PTXMMA_TYPES_wgmma_sp "dtype atype btype"
+#define PTXMMA_FAMILY_fence_proxy "fence.proxy"
+#define PTXMMA_EXTENTS_fence_proxy ""
+#define PTXMMA_TYPES_fence_proxy ""
+#define PTXMMA_FAMILY_wmma "wmma"
+#define PTXMMA_EXTENTS_wmma "m n k"
+#define PTXMMA_TYPES_wmma "type dtype atype btype ctype"
+
 /** Variants, by the identifiers of variants/; their order may change with the spec. */
 typedef enum ptxmma_variant {
 #define PTXMMA_VARIANT(identifier, ...) PTXMMA_VARIANT_##identifier,
@@ -49,17 +78,18 @@ typedef enum ptxmma_variant {
 
 /** One variant. */
 typedef struct ptxmma_variant_info {
-  const char *identifier; /**< the name by which variants/ lists it */
-  const char *spelling;   /**< canonical PTX */
-  const char *family;
-  ptxmma_type dtype, atype, btype, ctype; /**< element types; PTXMMA_TYPE_NONE where it has none */
-  ptxmma_type stype;                      /**< of the scale factors */
-  const char *qualifiers;                 /**< the others that tell it apart: "kind=kind::f8f6f4", "shape=m8n8 num=x4" */
-  uint16_t m, n, k;                       /**< shape; all 0 where it has none of these sizes */
-  uint16_t sparse;                        /**< 1: A is sparse */
-  uint16_t documented;                    /**< 0: assemblers take it, the manual does not have it */
-  uint16_t ptx;                           /**< first PTX ISA version, as PTXMMA_PTX */
-  uint64_t targets;                       /**< bit t: target t accepts it */
+  const char *identifier;   /**< the name by which variants/ lists it */
+  const char *spelling;     /**< canonical PTX */
+  const char *family;       /**< "mma.sp" */
+  const char *extent_names; /**< the names of its extents: "m n k"; empty: it has none */
+  const char *type_names;   /**< the qualifiers that are element types: "dtype atype btype"; empty: it has none */
+  const char *qualifiers;   /**< the others that tell it apart: "kind=kind::f8f6f4", "num=x4" */
+  ptxmma_type types[5];      /**< in the order of their names; PTXMMA_TYPE_NONE where it has none */
+  uint16_t extents[5];      /**< in the order of their names; 0 where it has none */
+  uint16_t sparse;          /**< 1: A is sparse */
+  uint16_t documented;      /**< 0: assemblers take it, the manual does not have it */
+  uint16_t ptx;             /**< first PTX ISA version, as PTXMMA_PTX */
+  uint64_t targets;         /**< bit t: target t accepts it */
 } ptxmma_variant_info;
 
 /* The table is for host code: the passes that nvcc makes for devices need not read it. */
@@ -67,12 +97,12 @@ typedef struct ptxmma_variant_info {
 
 /** What is known of a variant. */
 PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant variant) {
+#define PTXMMA_LIST(...) {__VA_ARGS__}
+#define PTXMMA_VARIANT(identifier, spelling, family, extents, types, qualifiers, sparse, documented, ptx_major, ptx_minor, targets) \
+  {#identifier, spelling, PTXMMA_FAMILY_##family, PTXMMA_EXTENTS_##family, PTXMMA_TYPES_##family, qualifiers, \
+   PTXMMA_LIST types, PTXMMA_LIST extents, sparse, documented, PTXMMA_PTX(ptx_major, ptx_minor), \
+   PTXMMA_TARGETS_##targets},
   static const ptxmma_variant_info variants[] = {
-#define PTXMMA_VARIANT(identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, \
-                       qualifiers, sparse, documented, ptx_major, ptx_minor, targets) \
-  {#identifier, spelling, family, PTXMMA_TYPE_##dtype, PTXMMA_TYPE_##atype, PTXMMA_TYPE_##btype, \
-   PTXMMA_TYPE_##ctype, PTXMMA_TYPE_##stype, qualifiers, m, n, k, sparse, documented, \
-   PTXMMA_PTX(ptx_major, ptx_minor), PTXMMA_TARGETS_##targets},
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
@@ -82,8 +112,9 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/wgmma_sp.def"
 #include "variants/fence_proxy.def"
 #include "variants/wmma.def"
-#undef PTXMMA_VARIANT
   };
+#undef PTXMMA_VARIANT
+#undef PTXMMA_LIST
   return &variants[variant];
 }
 

@@ -6,19 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ptxmma.catalog import requirements
-from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.variants import placeholders
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text, formula_text
+from ptxmma.generator.emit.c_headers import variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import CanonicalLayout, Condition, DescriptorField, InstructionSet, SharedMemory, Spec, Target
+from ptxmma.model import CanonicalLayout, Condition, DescriptorField, SharedMemory, Spec, Target
 
 _FOLDER = "generated/include/ptxmma"
-#: The types of a variant that the tables have a column for.
-_TYPES = ("dtype", "atype", "btype", "ctype", "stype")
-#: The sizes of a shape that they have a column for.
-_SIZES = ("m", "n", "k")
 #: A set of targets is one 64-bit word.
 _MOST_TARGETS = 64
 
@@ -48,10 +44,14 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     yield rows("isa_versions.def", "spec/isa_versions.yaml", "PTXMMA_ISA_VERSION", *_isa_versions(spec))
     yield file("targets.h", "targets.h", "spec/targets.yaml")
 
-    sets: dict[str, str] = {}
+    sets: dict[str, tuple[Target, ...]] = {}
+    lists = []
     for name, stem in families.items():
-        yield rows(f"variants/{stem}.def", "spec/instructions", "PTXMMA_VARIANT", *_variants(catalog, name, sets))
-    yield file("variants.h", "variants.h", "spec/instructions", sets=sets, files=families.values())
+        one = variant_lists.of(catalog, name, stem, sets)
+        lists.append(one)
+        yield rows(f"variants/{stem}.def", "spec/instructions", "PTXMMA_VARIANT", variant_lists.COLUMNS, one.about, one.rows)
+    masks = {name: _set(spec, members) for name, members in sets.items()}
+    yield file("variants.h", "variants.h", "spec/instructions", sets=masks, lists=lists, columns=variant_lists.COLUMNS)
 
     for name, stem in families.items():
         family = Family(catalog, name)
@@ -163,71 +163,6 @@ def _set(spec: Spec, members: Iterable[Target]) -> str:
         raise ValueError(f"{len(spec.targets)} targets; a set in the C tables holds {_MOST_TARGETS}")
     names = {target.name for target in members}
     return f"UINT64_C({sum(1 << place for place, target in enumerate(spec.targets) if target.name in names):#x})"
-
-
-# --- variants ---------------------------------------------------------------------------------------------------------------
-
-
-def _variants(catalog: Catalog, family: str, sets: dict[str, str]) -> _List:
-    """The variants of a family; the sets of targets that their rows name join ``sets``."""
-    spec = catalog.database.spec
-    telling = {entry.name: _telling(entry) for entry in spec.instructions if entry.family == family}
-    names: dict[tuple[Target, ...], str] = {}
-    rows = []
-    for instruction in catalog.all():
-        if instruction.family == family:
-            accepting = requirements.accepting(spec, instruction.variant)
-            if accepting not in names:
-                name = names[accepting] = _set_name(spec, accepting)
-                sets[name] = _set(spec, accepting)
-            rows.append(
-                _variant(
-                    instruction, telling[instruction.variant.instruction.name], requirements.floor(instruction.variant), names[accepting]
-                )
-            )
-    columns = (
-        "identifier, spelling, family, m, n, k, dtype, atype, btype, ctype, stype, qualifiers, sparse, documented, ptx_major, "
-        "ptx_minor, targets"
-    )
-    about = (
-        f"Every variant of {family}: canonical spelling, shape (0, 0, 0: it has no m, n, k), element types of D, A, B, C and of the scale "
-        'factors (NONE: it has none), the other qualifiers that tell it from variants of its instruction ("name=value", with spaces '
-        "between them), whether A is sparse, whether the manual has it, its first PTX ISA version (a target may need a later one), "
-        "and the targets that accept it: those named and all that include one of them."
-    )
-    return columns, about, rows
-
-
-def _variant(instruction: Instruction, telling: Iterable[str], first: str, targets: str) -> str:
-    facts, entry = instruction.variant.facts, instruction.variant.instruction
-    in_columns = entry.shape if set(_SIZES) <= instruction.extents.keys() else ""
-    others = [f"{name}={facts[name]}" for name in telling if facts.get(name) and name != in_columns]
-    types = [c_text.macro(str(facts[name])) if facts.get(name) else "NONE" for name in _TYPES]
-    return _row(
-        c_text.identifier(instruction.identifier),
-        c_text.string(instruction.canonical),
-        c_text.string(instruction.family),
-        *(instruction.extents.get(name, 0) for name in _SIZES),
-        *types,
-        c_text.string(" ".join(others)),
-        int(entry.sparse),
-        int(instruction.documented),
-        *first.split("."),
-        targets,
-    )
-
-
-def _telling(entry: InstructionSet) -> list[str]:
-    """The qualifiers without a column that some variants of an instruction have and others lack or have otherwise."""
-    values = {name: {value for form in entry.forms for value in form.qualifiers.get(name, ("",))} for name in placeholders(entry.syntax)}
-    return [name for name, found in values.items() if len(found) > 1 and name not in _TYPES]
-
-
-def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
-    """The members of a set that include no other member: the set is all that include one of them."""
-    targets, names = requirements.targets_of(spec.targets), {target.name for target in members}
-    least = [target.name for target in members if targets.features(target.name) & names == {target.name}]
-    return c_text.macro("_".join(least)) or "NONE"
 
 
 # --- shared memory ----------------------------------------------------------------------------------------------------------
