@@ -102,7 +102,7 @@ def expected(instruction: Instruction, name: str, row: int, col: int, chosen: di
     operand = instruction.operand(name)
     if operand.kind == "address":
         return operand.locate(matrix=row, row=col), 0, 0, int(operand.register_types[0][1:])
-    lane, i = operand.locate(**{"row": row, "col": col} | chosen)
+    lane, i = operand.locate(row=row, col=col, check=True, **chosen)
     assert operand.element is not None
     register, slot = divmod(i, operand.elements_per_register)
     return lane, register, slot * operand.bits + operand.shift, operand.element.bits

@@ -206,7 +206,7 @@ def test_rows_whose_addresses_threads_give(everything: list[Instruction]) -> Non
         lanes = np.arange(count)
         assert np.array_equal(operand.locate(*operand.coords(lanes)), lanes)
         with pytest.raises(ValueError, match="lane of operand 'p' names threads whose addresses the instruction ignores"):
-            operand.coords(np.arange(count + 1))
+            operand.coords(np.arange(count + 1), check=False)
 
 
 def test_metadata_round_trips(everything: list[Instruction]) -> None:
@@ -234,14 +234,33 @@ def test_metadata_round_trips(everything: list[Instruction]) -> None:
         ("ins.metadata.locate(0, 8)", r"chunk = 8 is out of range: 0..7"),
         ("ins.metadata.locate(0, 0, 2)", r"selector = 2 is out of range: 0..1"),
         ("ins.metadata.fields(32)", r"lane = 32 is out of range"),
+        ("a.coords(np.array([31, 32]), 0)", r"lane reaches from 31 to 32; allowed: 0..31"),
+        ("a.coords(0, np.arange(-1, 3))", r"i reaches from -1 to 2; allowed: 0..7"),
+        ("a.locate(np.array([[16, 3]]), 0)", r"row reaches from 3 to 16; allowed: 0..15"),
+        ("a.places(0, np.array([0, 16]))", r"col reaches from 0 to 16; allowed: 0..15"),
+        ("a.computation(np.array([0, 32]), 0)", r"lane reaches from 0 to 32; allowed: 0..31"),
+        ("ins.metadata.locate(0, np.array([8, 0]))", r"chunk reaches from 0 to 8; allowed: 0..7"),
+        ("scales.locate(np.array([16, 0]), 0)", r"row reaches from 0 to 16; allowed: 0..15"),
         ("ins.operand('b').window(0, 0)", "operand 'b' is not sparse"),
         ("ins.operand('e').coords(0, 0)", "operand 'e' holds no elements of a matrix"),
     ],
 )
 def test_out_of_range(call: str, message: str) -> None:
     ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    scaled = ptxmma.instruction("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0")
     with pytest.raises(ValueError, match=message):
-        eval(call, {"ins": ins, "a": ins.operand("a")})
+        eval(call, {"np": np, "ins": ins, "a": ins.operand("a"), "scales": scaled.scales("a")})
+
+
+def test_arrays_go_unchecked_where_that_is_asked_for() -> None:
+    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    a, beyond = ins.operand("a"), np.array([0, 99])
+    assert [part[0] for part in a.coords(beyond, 0, check=False)] == [0, 0]
+    assert a.locate(beyond, 0, check=False)[0][0] == 0
+    assert ins.metadata.locate(beyond, 0, check=False)[0][0] == 0
+    with pytest.raises(ValueError, match="lane = 32 is out of range"):
+        a.coords(32, 0, check=False)  # scalars are always checked
+    assert a.coords(np.zeros(0, int), 0)[0].shape == (0,)
 
 
 @pytest.mark.parametrize("call", ["a.coords(np.int64(32), 0)", "a.coords(np.array(32), 0)", "a.locate(np.uint8(16), 0)"])

@@ -483,10 +483,10 @@ def test_every_field_stands_where_locate_says() -> None:
             for row, chunk in itertools.product(range(metadata.rows), range(metadata.chunks)):
                 lane, bit, _ = metadata.locate(row, chunk, selector)
                 expected[lane] |= _field(packed, row, chunk) << bit
-            registers = metadata.pack(packed, selector)
+            registers = metadata.pack(packed, selector, check=False)
             assert registers.dtype == np.uint32
             assert registers.tolist() == expected
-            noise = metadata.pack(_packed(metadata) ^ np.uint8(0x5A), (selector + 1) % metadata.selectors)
+            noise = metadata.pack(_packed(metadata) ^ np.uint8(0x5A), (selector + 1) % metadata.selectors, check=False)
             shared = registers | noise if metadata.selectors > 1 else registers
             assert np.array_equal(metadata.unpack(shared, selector), packed), "other selectors' threads are not looked at"
 
@@ -501,16 +501,16 @@ def test_metadata_of_whole_matrices_there_and_back(data: st.DataObject) -> None:
     width = metadata.chunks // 2
     part = packed[..., metadata.rows * row : metadata.rows * (row + 1), width * tile : width * (tile + 1)]
 
-    shared = metadata.pack_tiles(packed)
+    shared = metadata.pack_tiles(packed, check=False)
     assert shared.shape == (*batch, down, math.ceil(tiles / metadata.selectors), metadata.layout.threads)
     register, selector = divmod(tile, metadata.selectors)
     assert np.array_equal(metadata.unpack(shared[..., row, register, :], selector), part)
     assert np.array_equal(metadata.unpack_tiles(shared, shape=packed.shape), packed)
 
     chosen = data.draw(st.integers(0, metadata.selectors - 1))
-    apart = metadata.pack_tiles(packed, chosen)
+    apart = metadata.pack_tiles(packed, chosen, check=False)
     assert apart.shape == (*batch, down, tiles, metadata.layout.threads)
-    assert np.array_equal(apart[..., row, tile, :], metadata.pack(part, chosen))
+    assert np.array_equal(apart[..., row, tile, :], metadata.pack(part, chosen, check=False))
     assert np.array_equal(metadata.unpack_tiles(apart, chosen), packed)
 
 
@@ -561,7 +561,7 @@ def test_problems_are_named_and_placed() -> None:
     fields = np.full((16, 4), 0b0100, np.uint8)
     fields[3, 1], fields[9, 2] = 0b1010, 0b0001
     packed = fields[:, 0::2] | fields[:, 1::2] << 4
-    registers = np.stack([_ORDERED.metadata.pack(np.full_like(packed, 0x44), 2), _ORDERED.metadata.pack(packed, 2)])
+    registers = np.stack([_ORDERED.metadata.pack(np.full_like(packed, 0x44), 2), _ORDERED.metadata.pack(packed, 2, check=False)])
     registers[:, 0::4] = 0xFFFFFFFF  # threads of selector 0: not looked at
     found = _ORDERED.metadata.problems(registers, 2)
     assert list(found) == [
@@ -574,6 +574,28 @@ def test_problems_are_named_and_placed() -> None:
     assert repr(_ORDERED.metadata.problems(registers[0], 2)) == "<Problems: 0>"
     with pytest.raises(IndexError):
         found[2]
+
+
+def test_fields_that_the_instruction_cannot_take_are_refused() -> None:
+    refused = set()
+    for metadata in _METADATA:
+        legal = {int(field, 2) for field in metadata.legal}
+        for value in range(16):
+            fields = np.full((2, metadata.rows, metadata.chunks), int(metadata.padding, 2), np.uint8)
+            fields[1, 3, 1] = value
+            packed = sparse.from_fields(fields)
+            registers = metadata.pack(packed, check=False)
+            if value in legal:
+                assert np.array_equal(metadata.pack(packed), registers)
+                assert np.array_equal(metadata.pack_tiles(packed, 0)[:, 0, 0], registers)
+                continue
+            problem = metadata.problems(registers)[0].what
+            message = rf"the field {value:#06b} at \(1, 3, 1\) of the metadata, .* not legal in this instruction: {problem}; legal: 0b"
+            for pack in (metadata.pack, metadata.pack_tiles):
+                with pytest.raises(ValueError, match=message):
+                    pack(packed)
+            refused.add(problem)
+    assert refused == {"equal indices", "out of order", "illegal"}
 
 
 def test_problems_of_a_whole_layer_are_counted_before_they_are_made() -> None:
@@ -592,7 +614,8 @@ def test_every_value_is_judged_by_its_indices() -> None:
     seen = set()
     for metadata in _METADATA:
         fields = np.arange(metadata.rows * metadata.chunks).reshape(metadata.rows, -1).astype(np.uint8) % 16
-        what = {problem.value: problem.what for problem in metadata.problems(metadata.pack(fields[:, 0::2] | fields[:, 1::2] << 4))}
+        registers = metadata.pack(fields[:, 0::2] | fields[:, 1::2] << 4, check=False)
+        what = {problem.value: problem.what for problem in metadata.problems(registers)}
         legal = {int(value, 2) for value in metadata.legal}
         assert set(what) == set(range(16)) - legal
         for value, word in what.items():

@@ -293,6 +293,25 @@ def test_padding_of_batches_goes_away(name: str, block: int, monkeypatch: pytest
         assert back.flags.c_contiguous
 
 
+def test_an_instruction_knows_its_pattern() -> None:
+    random = np.random.default_rng(0)
+    for spelling, name in (
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "2:4"),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", "1:2"),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32", "4:8"),
+    ):
+        ins = ptxmma.instruction(spelling)
+        matrix = random.standard_normal((3, 64)).astype(np.float32)
+        pruned = sparse.prune(matrix, ins)
+        assert np.array_equal(pruned, sparse.prune(matrix, name))
+        sparse.check(pruned, ins)
+        values, metadata = sparse.compress(pruned, ins)
+        assert np.array_equal(metadata, sparse.compress(pruned, name).metadata)
+        assert np.array_equal(sparse.decompress(values, metadata, ins), pruned)
+    with pytest.raises(ValueError, match="is not sparse: it has no metadata"):
+        sparse.prune(matrix, ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+
+
 def test_codes_from_quantising_are_pruned_by_their_type() -> None:
     """torch has no dtype for e2m1: its codes are ``uint8``, in whose order -0.5 (0b1001) would be larger than 6 (0b0111)."""
     torch = pytest.importorskip("torch")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 
-def in_range(name: str, value: Any, limit: int) -> Any:
-    """A scalar, checked, as ``int``; arrays are taken as they are, since a check would cost more than the answer.
+def in_range(name: str, value: Any, limit: int, *, check: bool = True) -> Any:
+    """A scalar as ``int``, or an array (whatever has a shape) as it is, checked; ``check=False`` leaves the range of arrays unchecked.
 
     Raises:
         TypeError: neither an integer nor an array.
-        ValueError: a scalar outside 0..limit-1.
+        ValueError: a scalar, or an element of an array, outside 0..limit-1.
     """
     if type(value) is not int:
-        if getattr(value, "shape", ()) != ():
+        shape = getattr(value, "shape", ())
+        if shape != ():
+            if check and math.prod(shape):
+                low, high = int(value.min()), int(value.max())
+                if low < 0 or high >= limit:
+                    raise ValueError(f"{name} reaches from {low} to {high}; allowed: 0..{limit - 1}")
             return value
         value = integer(name, value, "an integer or an array of integers")
     if not 0 <= value < limit:

@@ -94,8 +94,8 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
 
         Args:
             coordinates: one for each top-level mode, or a single one that counts through all modes, the first one fastest.  Each
-                is an integer, an array of integers (which is not checked, and must be wide enough for the index), or a tuple of them
-                that is nested as the mode is.
+                is an integer, an array of integers that are wide enough for the index, or a tuple of them that is nested as the
+                mode is.
 
         Raises:
             TypeError: something that is neither an integer nor an array.

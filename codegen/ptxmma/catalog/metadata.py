@@ -41,17 +41,17 @@ class Metadata:
     def __repr__(self) -> str:
         return f"<Metadata: {self.rows} rows x {self.chunks} chunks x {self.width} bits, selectors 0..{self.selectors - 1}>"
 
-    def locate(self, row: Any, chunk: Any, selector: Any = 0) -> tuple[Any, Any, int]:
+    def locate(self, row: Any, chunk: Any, selector: Any = 0, *, check: bool = True) -> tuple[Any, Any, int]:
         """``(lane, lowest bit, width)`` of the field that describes ``chunk`` of ``row``; integers or arrays.
 
-        Arrays are not checked.
+        ``check=False`` leaves the range of arrays unchecked.
 
         Raises:
             TypeError: something that is neither an integer nor an array.
-            ValueError: a scalar out of range.
+            ValueError: a number out of range.
         """
         limits = (("row", row, self.rows), ("chunk", chunk, self.chunks), ("selector", selector, self.selectors))
-        place = self.layout.map.apply({name: in_range(name, value, limit) for name, value, limit in limits})
+        place = self.layout.map.apply({name: in_range(name, value, limit, check=check) for name, value, limit in limits})
         return place["lane"], place["bit"] * self.width, self.width
 
     def index(self, row: int, col: int, selector: int = 0) -> tuple[int, int, int]:
@@ -105,19 +105,20 @@ class Metadata:
         chosen = [(field * self.width, place) for field, place in enumerate(places) if place["selector"] == selector]
         return [(place["row"], place["chunk"], bit) for bit, place in chosen]
 
-    def pack(self, metadata: Any, selector: int = 0) -> Any:
+    def pack(self, metadata: Any, selector: int = 0, *, check: bool = True) -> Any:
         """Row-major metadata of one tile to the registers of all threads; leading dimensions are batches of tiles.
 
         ``metadata`` is uint8 of shape (..., rows, chunks / 2): two fields in each byte, the earlier chunk in the low one.  The result
-        is uint32 of shape (..., threads), 0 in the threads that the selector ignores.
+        is uint32 of shape (..., threads), 0 in the threads that the selector ignores.  ``check=False`` also packs fields that are not
+        :attr:`legal`.
 
         Raises:
             TypeError: a selector that is not an integer.
-            ValueError: another shape or dtype, or a selector that is not legal.
+            ValueError: another shape or dtype, a selector that is not legal, or a field with which the behaviour is undefined.
         """
         from ptxmma.catalog.registers import metadata_words as packing
 
-        return packing.pack(self, metadata, selector)
+        return packing.pack(self, metadata, selector, check=check)
 
     def unpack(self, registers: Any, selector: int = 0) -> Any:
         """The row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
@@ -130,7 +131,7 @@ class Metadata:
 
         return packing.unpack(self, registers, selector)
 
-    def pack_tiles(self, metadata: Any, selector: int | None = None, *, pad: bool = False) -> Any:
+    def pack_tiles(self, metadata: Any, selector: int | None = None, *, pad: bool = False, check: bool = True) -> Any:
         """Row-major metadata of a whole matrix to the registers of each of its tiles.
 
         Args:
@@ -140,6 +141,7 @@ class Metadata:
                 ceil(K-tiles / selectors), threads): an instruction reads K-tile ``t`` with register ``t // selectors`` and
                 selector ``t % selectors``.  Where the last registers have room for more, they hold the fields of zeros.
             pad: fill up to whole tiles with the fields of zeros, :attr:`padding`.
+            check: refuse fields that are not :attr:`legal`.
 
         Raises:
             TypeError: a selector that is neither an integer nor None.
@@ -147,7 +149,7 @@ class Metadata:
         """
         from ptxmma.catalog.registers import metadata_words as packing
 
-        return packing.pack_tiles(self, metadata, selector, pad=pad)
+        return packing.pack_tiles(self, metadata, selector, pad=pad, check=check)
 
     def unpack_tiles(self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:
         """The row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.

@@ -36,16 +36,17 @@ class Scales:
     def __repr__(self) -> str:
         return f"<Scales of {self.matrix}: {self.rows} rows x {self.blocks} blocks of {self.element.name}>"
 
-    def locate(self, row: Any, block: Any, *, byte_id: int = 0, thread_id: int = 0) -> tuple[Any, Any]:
+    def locate(self, row: Any, block: Any, *, byte_id: int = 0, thread_id: int = 0, check: bool = True) -> tuple[Any, Any]:
         """``(lane, byte)`` of the scale factor of ``block`` of ``row`` (of B: of a column); integers or arrays.
 
-        Arrays are not checked.
+        ``check=False`` leaves the range of arrays unchecked.
 
         Raises:
             TypeError: something that is neither an integer nor an array, or an id that is not an integer.
-            ValueError: a scalar out of range, or an id that is not legal.
+            ValueError: a number out of range, or an id that is not legal.
         """
-        place = {self.line: in_range(self.line, row, self.rows), "block": in_range("block", block, self.blocks)}
+        limits = ((self.line, row, self.rows), ("block", block, self.blocks))
+        place = {name: in_range(name, value, limit, check=check) for name, value, limit in limits}
         for name, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
             chosen = integer(name, value)
             if chosen not in legal:

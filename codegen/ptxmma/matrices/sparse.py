@@ -28,6 +28,7 @@ from ptxmma.arrays.metadata_bytes import FIELDS, row_major
 from ptxmma.arrays.metadata_bytes import fields as fields  # these belong to what this module offers
 from ptxmma.arrays.metadata_bytes import from_fields as from_fields
 from ptxmma.arrays.shapes import cropped_shape
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices.sparse_arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting
 from ptxmma.matrices.sparse_blocks import NotSparseError as NotSparseError
 from ptxmma.matrices.sparse_blocks import bases, cut, flat, largest, magnitude_bits, occupied_units, parts, refuse_crowded, word_of
@@ -40,7 +41,9 @@ from ptxmma.matrices.torch_sparse import to_torch as to_torch
 from ptxmma.model import ElementType
 
 
-def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str | ElementType | None = None, pad: bool = False) -> Any:
+def prune(
+    matrix: Any, pattern: str | Pattern | Instruction, mask: Any = None, *, element: str | ElementType | None = None, pad: bool = False
+) -> Any:
     """A copy of a matrix (..., R, C) with zeros where the pattern drops elements.
 
     Without ``mask``, each chunk keeps its units of the largest magnitude, of equal ones the earlier; the magnitude of a pair is the sum
@@ -49,7 +52,7 @@ def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str
 
     Args:
         matrix: C must be a multiple of the chunk.
-        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         mask: what to keep.
         element: the element type, where ``matrix`` holds unsigned integers.
         pad: let the last chunk of a row be shorter, as if zeros followed.
@@ -71,12 +74,12 @@ def prune(matrix: Any, pattern: str | Pattern, mask: Any = None, *, element: str
     return elements.like(pruned.view(elements.as_array(matrix).dtype), matrix)
 
 
-def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> None:
+def check(matrix: Any, pattern: str | Pattern | Instruction, *, element: str | ElementType | None = None, pad: bool = False) -> None:
     """Check that no chunk of a matrix (..., R, C) has more units that are not zero than the pattern keeps; NaN is not zero.
 
     Args:
         matrix: C must be a multiple of the chunk.
-        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         element: the element type, where ``matrix`` holds unsigned integers.
         pad: let the last chunk of a row be shorter, as if zeros followed.
 
@@ -89,12 +92,14 @@ def check(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | N
     refuse_crowded("the matrix", bits, shape, kind, coding)
 
 
-def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType | None = None, pad: bool = False) -> Compressed:
+def compress(
+    matrix: Any, pattern: str | Pattern | Instruction, *, element: str | ElementType | None = None, pad: bool = False
+) -> Compressed:
     """The values and the metadata of a sparse matrix (..., R, C), as the spec's ``choices`` say; NaN is not zero.
 
     Args:
         matrix: C must be a multiple of two chunks, whose fields share a byte.
-        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         element: the element type, where ``matrix`` holds unsigned integers.
         pad: fill the rows with zeros up to such a multiple.
 
@@ -129,7 +134,7 @@ def compress(matrix: Any, pattern: str | Pattern, *, element: str | ElementType 
     return Compressed(elements.like(typed, matrix), elements.like(metadata, matrix))
 
 
-def decompress(values: Any, metadata: Any, pattern: str | Pattern, shape: Sequence[int] | None = None) -> Any:
+def decompress(values: Any, metadata: Any, pattern: str | Pattern | Instruction, shape: Sequence[int] | None = None) -> Any:
     """The sparse matrix (..., R, C) of values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2).
 
     The first index of a field places the first value of its chunk, the second the second: indices out of order do no harm.
@@ -137,7 +142,7 @@ def decompress(values: Any, metadata: Any, pattern: str | Pattern, shape: Sequen
     Args:
         values: of any element type's dtype, or bits.
         metadata: row-major metadata.
-        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``.
+        pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         shape: the matrix's own, where it was padded: all of it, or (R, C).
 
     Raises:

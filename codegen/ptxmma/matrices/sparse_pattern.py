@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptxmma.arrays.metadata_bytes import FIELD_BITS, from_fields
-from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
 from ptxmma.model import Spec
 
 
@@ -69,6 +69,12 @@ def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
     return known_pattern
 
 
-def pattern_of(given: str | Pattern) -> Pattern:
-    """A pattern, or the one of that name."""
+def pattern_of(given: str | Pattern | Instruction) -> Pattern:
+    """A pattern, the one of that name, or that of a sparse instruction.
+
+    Raises:
+        ValueError: no such pattern, or an instruction that is not sparse.
+    """
+    if isinstance(given, Instruction):
+        return pattern(given.metadata.granularity.name, database=given.database)
     return given if isinstance(given, Pattern) else pattern(given)

@@ -49,21 +49,21 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Independent products that the instruction computes: 4 for ``m8n8k4`` with f16, else 1."""
         return self.sizes.get("computation", 1)
 
-    def coords(self, lane: Any, i: Any = 0) -> Any:
+    def coords(self, lane: Any, i: Any = 0, *, check: bool = True) -> Any:
         """The place of element ``i`` of thread ``lane``, a number for each of :attr:`axes`: ``(row, col)``.
 
         ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1, from the lowest bits of register 0 on.
-        For a sparse A, ``col`` is the column in the packed matrix.  Integers or arrays; arrays (whatever has a shape) are not checked, and
-        their integers need 16 bits or more.  Of an address, which has no elements: the row of memory that begins at the address of thread
-        ``lane``, or None where the instruction ignores that address.
+        For a sparse A, ``col`` is the column in the packed matrix.  Integers, or arrays (whatever has a shape) of 16 bits or more;
+        ``check=False`` leaves the range of arrays unchecked.  Of an address, which has no elements: the row of memory that begins at the
+        address of thread ``lane``, or None where the instruction ignores that address.
 
         Raises:
             TypeError: something that is neither an integer nor an array.
-            ValueError: the operand has no layout, a scalar is out of range, or an array has threads whose addresses are ignored.
+            ValueError: the operand has no layout, a number is out of range, or an array has threads whose addresses are ignored.
         """
         layout = self._placed()
-        lane = in_range("lane", lane, layout.threads)
-        place = layout.to_axes.apply({"lane": lane, "i": in_range("i", i, max(self.elements, 1))})
+        lane = in_range("lane", lane, layout.threads, check=check)
+        place = layout.to_axes.apply({"lane": lane, "i": in_range("i", i, max(self.elements, 1), check=check)})
         if layout.kind == "address":
             ignored = (lane >> layout.to_axes.inputs["lane"]) != 0
             for axis in layout.growing:
@@ -80,18 +80,19 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         place = layout.to_axes.apply({"lane": in_range("lane", lane, layout.threads), "i": in_range("i", i, self.elements)})
         return place.get("computation", 0)
 
-    def locate(self, *coordinates: Any, **named: Any) -> Any:
+    def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Any:
         """``(lane, i)`` of the element at a place: the inverse of :meth:`coords`; of an address, ``lane``.
 
         The coordinates are those of :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element is
         held in copies, it is the first of them; with ``computation=``, that of one of several independent products.
+        ``check=False`` leaves the range of arrays unchecked.
 
         Raises:
             TypeError: a coordinate that is neither an integer nor an array, missing, unknown or given twice.
-            ValueError: the operand has no layout, or a scalar lies outside the matrix.
+            ValueError: the operand has no layout, or a place lies outside the matrix.
         """
         layout = self._placed()
-        place = self._place(layout, coordinates, named)
+        place = self._place(layout, coordinates, named, check=check)
         found = layout.to_axes.inverse().apply(place)
         return (found["lane"], found["i"]) if "i" in found else found["lane"]
 
@@ -114,7 +115,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         back = (layout.to_axes.inverse().apply(one) for one in found)
         return sorted((one["lane"], one["i"]) if "i" in one else one["lane"] for one in back)
 
-    def _place(self, layout: Layout, coordinates: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    def _place(self, layout: Layout, coordinates: Sequence[Any], named: dict[str, Any], *, check: bool = True) -> dict[str, Any]:
         """The number of each axis, checked; 0 for those that tell copies and products apart and are not given."""
         names = (*self.axes, *layout.apart)
         if len(coordinates) > len(names):
@@ -125,7 +126,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         given |= named
         if missing := [axis for axis in self.axes if axis not in given]:
             raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {', '.join(missing)} is missing")
-        return {axis: in_range(axis, given.get(axis, 0), self.sizes[axis]) for axis in layout.axes}
+        return {axis: in_range(axis, given.get(axis, 0), self.sizes[axis], check=check) for axis in layout.axes}
 
     def fragment(self) -> Layout:
         """The layout of its elements.

@@ -60,19 +60,25 @@ def tiling(metadata: Metadata) -> Tiling:
     return Tiling(BitMap(inputs, outputs, bits), shape, metadata.layout.threads, bits=8)
 
 
-def pack(metadata: Metadata, packed: Any, selector: int) -> Any:
+def pack(metadata: Metadata, packed: Any, selector: int, *, check: bool) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.pack`."""
     held = metadata_bytes.row_major(packed)
     if held.shape[-2:] != (metadata.rows, _row_bytes(metadata)):
         wanted = batch_of(metadata.rows, _row_bytes(metadata))
         raise ValueError(f"metadata has shape {held.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
-    return elements.like(_packed(metadata, held, _selector(metadata, selector))[..., 0, 0, :], packed)
+    chosen = _selector(metadata, selector)
+    if check:
+        _refuse_illegal(metadata, held)
+    return elements.like(_packed(metadata, held, chosen)[..., 0, 0, :], packed)
 
 
-def pack_tiles(metadata: Metadata, packed: Any, selector: int | None, *, pad: bool) -> Any:
+def pack_tiles(metadata: Metadata, packed: Any, selector: int | None, *, pad: bool, check: bool) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.pack_tiles`."""
     held = whole(metadata_bytes.row_major(packed), (metadata.rows, _row_bytes(metadata)), "metadata", pad, _padding(metadata))
-    return elements.like(_packed(metadata, held, selector if selector is None else _selector(metadata, selector)), packed)
+    chosen = selector if selector is None else _selector(metadata, selector)
+    if check:
+        _refuse_illegal(metadata, held)
+    return elements.like(_packed(metadata, held, chosen), packed)
 
 
 def unpack(metadata: Metadata, registers: Any, selector: int) -> Any:
@@ -104,9 +110,7 @@ class Problems(Sequence[Problem]):
         self._metadata, self._selector = metadata, _selector(metadata, selector)
         self._faults = metadata.granularity.faults(metadata.legal)
         self._fields = elements.as_array(metadata_bytes.fields(unpack(metadata, registers, selector)))
-        wrong = np.zeros(1 << metadata.width, np.bool_)
-        wrong[list(self._faults)] = True
-        self._places = np.flatnonzero(wrong.take(self._fields))
+        self._places = np.flatnonzero(_illegal(metadata).take(self._fields))
 
     def __len__(self) -> int:
         return len(self._places)
@@ -129,6 +133,26 @@ class Problems(Sequence[Problem]):
         value = int(self._fields.flat[place])
         lane, bit, _ = self._metadata.locate(row, chunk, self._selector)
         return Problem(tuple(tile), lane, bit, row, chunk, value, self._faults[value])
+
+
+def _illegal(metadata: Metadata) -> Array:
+    """For every value of a field, whether the instruction does not admit it."""
+    values = np.arange(1 << metadata.width)
+    return np.isin(values, list(metadata.granularity.faults(metadata.legal)))
+
+
+def _refuse_illegal(metadata: Metadata, packed: Array) -> None:
+    """Refuse row-major metadata with a field that the instruction does not admit; names the first."""
+    illegal = _illegal(metadata)
+    if not (illegal[:, None] | illegal).ravel().take(packed).any():  # looked up by the byte of two fields
+        return
+    fields = metadata_bytes.split(packed)
+    place = tuple(map(int, np.argwhere(illegal.take(fields))[0]))
+    value = int(fields[place])
+    raise ValueError(
+        f"the field {value:#06b} at {place} of the metadata, (..., row, chunk), is not legal in this instruction:"
+        f" {metadata.granularity.faults(metadata.legal)[value]}; legal: {', '.join(metadata.legal)}; check=False packs it all the same"
+    )
 
 
 def _selector(metadata: Metadata, selector: int) -> int:

@@ -82,7 +82,7 @@ class Multiply(Operation):
         form: str | None = None,
         selector: int | None = None,
         scale_ids: dict[str, int] | None = None,
-        **axes: int,
+        **axes: Any,
     ) -> Trace:
         """Every register, and every bit of metadata, that feeds one element of D."""
         if selector is not None and not instruction.sparse:

@@ -31,7 +31,7 @@ class Store(Operation):
         """The fragment."""
         return operand_of(instruction, "fragment")
 
-    def trace(self, instruction: Instruction, *coordinates: int, stride: int | None = None, **axes: int) -> Moves:
+    def trace(self, instruction: Instruction, *coordinates: int, stride: int | None = None, **axes: Any) -> Moves:
         """The registers that hold an element, and the bytes where it goes."""
         source = self.traced(instruction)
         lane, element = source.locate(*coordinates, **axes)

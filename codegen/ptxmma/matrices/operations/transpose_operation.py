@@ -28,7 +28,7 @@ class Transpose(Operation):
         """The result."""
         return operand_of(instruction, "fragment", "write")
 
-    def trace(self, instruction: Instruction, *coordinates: int, **axes: int) -> Moves:
+    def trace(self, instruction: Instruction, *coordinates: int, **axes: Any) -> Moves:
         """The register that an element of the result comes from."""
         target, source = self.traced(instruction), operand_of(instruction, "fragment", "read")
         lane, element = target.locate(*coordinates, **axes)
