@@ -524,7 +524,7 @@ def test_everything_has_a_name(page: Any) -> None:
 def test_the_command_names_the_page(monkeypatch: pytest.MonkeyPatch, page: Any) -> None:
     result = CliRunner().invoke(main, ["explore", "--print", _SPARSE])
     assert (result.exit_code, result.output) == (0, f"{paths.EXPLORER.as_uri()}#i={_SPARSE}\n")
-    _go(page, explorer(_SPARSE, at="a:9,3"))
+    _go(page, explorer(i=_SPARSE, at="a:9,3"))
     assert (_state(page, "i"), _state(page, "at")) == (_SPARSE, "a:9,3")
     opened: list[str] = []
 

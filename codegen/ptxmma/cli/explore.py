@@ -25,7 +25,7 @@ def command(spelling: str | None, printed: bool) -> None:
 
     if not paths.EXPLORER.is_file():
         raise Failure(f"{paths.EXPLORER} is missing: `ptxmma generate --only javascript` makes it")
-    address = paths.EXPLORER.as_uri() + (explorer(find(spelling, None).canonical) if spelling else "")
+    address = paths.EXPLORER.as_uri() + (explorer(i=find(spelling, None).canonical) if spelling else "")
     if printed:
         click.echo(address)
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ptxmma.catalog.expressions import both_ways
+from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.fragment_relations import Made, Relations
@@ -36,6 +37,7 @@ def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict
         "label": label(use),
         "picture": picture,
         "width": width,
+        "explorer": f"../../{EXPLORER}{explorer(i=use.canonical)}",
         "title": _title(use, group),
         "alt": f"Layout of {' and '.join(use.layout.operands)}",
         "of": "; ".join(filter(None, (" with ".join(rest.codes(part) for part in values if any(part)) for values, _ in used))),

@@ -22,6 +22,7 @@ class Use(NamedTuple):
     """A register operand with a layout, in one instruction."""
 
     family: str
+    canonical: str  # of an instruction with this layout
     picture: str
     operand: Operand
     layout: Layout
@@ -52,6 +53,7 @@ def uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet, representati
                 endless = bool(layout.growing)
                 distinct[key] = Use(
                     family=entry.family,
+                    canonical=instruction.canonical,
                     picture=gallery.layout(operand),
                     operand=operand,
                     layout=layout,

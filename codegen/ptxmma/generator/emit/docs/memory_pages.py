@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
@@ -95,7 +96,11 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
         ),
         "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
-            {"title": f"{rest.text(one.title)}, {major}-major", "picture": gallery.atom(memory, one, major)}
+            {
+                "title": f"{rest.text(one.title)}, {major}-major",
+                "picture": gallery.atom(memory, one, major),
+                "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{major},{one.name}')}",
+            }
             for one in memory.swizzles
             for major in ("K", "MN")
         ],

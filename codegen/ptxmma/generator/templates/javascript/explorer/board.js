@@ -40,12 +40,20 @@ const EDGE = 16;
 const GAP = 22;
 const LARGEST = 44;
 const NUMBERS = 14;
-const LABELS = 24;
+const TINY = 10;
+/** Pixels between a cell that was brought into sight and the edge of the window. */
+const MARGIN = 40;
+const LABELS = 22;
 /** Cells are wider than high where there is room: two words stand in each. */
 const WIDEST = 1.5;
 /** Cells of this height can be read: fitting does not go below it for the sake of height. */
-const READABLE = 24;
+const READABLE = 22;
 const LEAST = 12;
+/** Pixels of height that a board has at least. */
+const LOWEST = 300;
+/** In a narrow window the details stand below the board: their first lines belong to the picture. */
+const NARROW = 900;
+const BELOW = 190;
 
 /**
  * Where each table lies, for cells of a height and a width.
@@ -99,7 +107,7 @@ function drawTable(pen, { table, x, y }, size, across, colours, lights, anyLit, 
   const first = { row: Math.max(0, Math.floor((sight.top - y) / size)), col: Math.max(0, Math.floor((sight.left - x) / wide)) };
   const last = { row: Math.min(table.rows, Math.ceil((sight.bottom - y) / size)), col: Math.min(table.cols, Math.ceil((sight.right - x) / wide)) };
   pen.text(x, y - EDGE - 10, table.title, 13, colours.ink, { bold: true, anchor: "start" });
-  const room = Math.max(table.cols * wide, 160) - table.title.length * 8 - 10;
+  const room = table.cols * wide - table.title.length * 8 - 10;
   if (table.note && table.note.length * 6 <= room) pen.text(x + table.title.length * 8 + 10, y - EDGE - 10, table.note, 11, colours.faint, { anchor: "start" });
   const nameSize = Math.min(11, Math.max(8, size * 0.55));
   const everyRow = Math.max(1, Math.ceil(11 / size));
@@ -109,6 +117,8 @@ function drawTable(pen, { table, x, y }, size, across, colours, lights, anyLit, 
   for (let col = first.col; col < last.col; col += 1) if (col % everyCol === 0) pen.text(x + (col + 0.5) * wide, y - 8, table.colName(col), nameSize, colours.faint);
   /** @type {[number, number][]} */
   const pointed = [];
+  /** @type {(() => void)[]} labels over several cells, which are drawn first */
+  const shared = [];
   const line = size >= 10 ? 1 : 0;
   for (let row = first.row; row < last.row; row += 1) {
     for (let col = first.col; col < last.col; col += 1) {
@@ -124,10 +134,18 @@ function drawTable(pen, { table, x, y }, size, across, colours, lights, anyLit, 
       if (size >= LABELS && cell.label) {
         pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true, strength });
         pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink, { strength });
-      } else if (size >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.6) / cell.top.length), ink, { strength });
+      } else if (Math.min(size, wide) >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.35) / cell.top.length), ink, { strength });
+      else if (cell.top && size >= TINY && (col === first.col || table.cell(row, col - 1).key !== cell.key)) {
+        // Small cells of one register have one label together, where it fits.
+        let count = 1;
+        while (cell.key && col + count < last.col && table.cell(row, col + count).key === cell.key) count += 1;
+        const label = () => pen.text(x + (col + count / 2) * wide, centre, cell.top, size * 0.75, ink, { strength });
+        if (count > 1 && count * wide >= cell.top.length * 6) shared.push(label);
+      }
       if (lit === 2) pointed.push([row, col]);
     }
   }
+  for (const label of shared) label();
   for (const [row, col] of pointed) pen.frame(x + col * wide + 0.5, y + row * size + 0.5, wide - 2, size - 2, colours.accent, size >= 14 ? 2 : 1);
 }
 
@@ -181,6 +199,7 @@ export class Board {
     this.spacer.style.width = `${width}px`;
     this.spacer.style.height = `${height}px`;
     this.element.style.height = `${height + 18}px`;
+    this.element.style.maxHeight = `${this.#room()}px`;
     this.draw();
   }
 
@@ -190,7 +209,7 @@ export class Board {
    */
   #fit(wanted) {
     const room = (this.element.clientWidth || 800) - 4;
-    const high = window.innerHeight * 0.8;
+    const high = this.#room() - 18;
     const fits = (/** @type {number} */ size, /** @type {number} */ across) => laidOut(this.tables, size, across).width <= room;
     let size = wanted || LARGEST;
     if (!wanted) {
@@ -201,6 +220,16 @@ export class Board {
     while (across > size && !fits(size, across)) across -= 1;
     this.size = size;
     this.across = Math.max(Math.floor(across), size);
+  }
+
+  /** Pixels from the top of the board to the end of the window. */
+  #room() {
+    return Math.max(LOWEST, window.innerHeight - this.element.getBoundingClientRect().top - window.scrollY - (window.innerWidth <= NARROW ? BELOW : 12));
+  }
+
+  /** Scrolls to where A and D begin: what is on top of D may be tall. */
+  toCorner() {
+    this.element.scrollTo(0, this.element.scrollHeight);
   }
 
   /**
@@ -321,6 +350,7 @@ export class Board {
     if (x < scrollLeft || x + wide > scrollLeft + clientWidth) this.element.scrollLeft = x - clientWidth / 2;
     if (y < scrollTop || y + this.size > scrollTop + clientHeight) this.element.scrollTop = y - clientHeight / 2;
     const place = this.middleOf(placed.table.id, this.cursor.row, this.cursor.col);
-    if (place && (place.y < 0 || place.y > window.innerHeight)) window.scrollBy({ top: place.y - window.innerHeight / 2 });
+    if (place && place.y > window.innerHeight - MARGIN) window.scrollBy({ top: place.y - window.innerHeight + 2 * MARGIN });
+    else if (place && place.y < 0) window.scrollBy({ top: place.y - 2 * MARGIN });
   }
 }

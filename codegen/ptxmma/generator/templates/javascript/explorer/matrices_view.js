@@ -25,6 +25,8 @@ export class MatricesView {
     this.store = store;
     /** @type {Scene | null} */
     this.scene = null;
+    /** @type {import("../index.d.ts").InstructionGroup | null} */
+    this.group = null;
     /** @type {Focus | null} */
     this.hover = null;
     this.tools = h("div", { class: "tools" });
@@ -56,6 +58,8 @@ export class MatricesView {
       this.board.show(this.scene.panels.map((panel) => tableOf(panel, state.colour)), Number(state.zoom));
     }
     this.#shown(state);
+    if (this.group !== instruction.group) this.board.toCorner();
+    this.group = instruction.group;
     if (changed.has("at") || changed.has("i")) this.board.reveal();
   }
 
