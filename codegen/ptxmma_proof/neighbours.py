@@ -24,7 +24,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -43,8 +42,6 @@ _NUMBER = re.compile(r"\d+")
 _INVENTED = "unheard_of"
 #: Of all values that are foreign to a place, every so many are tried.
 _EVERY = 5
-#: Kinds of change, by the words that all of a kind have.
-_KINDS = ("without", "twice", "at the end", "change places", "joins", "registers for", "immediate for", "for ")
 
 
 class Vocabulary:
@@ -113,10 +110,8 @@ class Neighbourhood:
     """The neighbours of single instructions of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
         self._vocabulary = Vocabulary(catalog)
         self._lists = functools.cache(lambda name: OperandLists(catalog.of(name)))
-        self.sample = functools.cache(self._sample)
 
     def of(self, instruction: Instruction) -> Neighbours:
         """The lines with one change."""
@@ -127,20 +122,6 @@ class Neighbourhood:
             for line, change in other_operands(instruction, form, self._vocabulary):
                 lines.setdefault(line, change)
         return lines
-
-    def _sample(self, spelling: str, most: int) -> Neighbours:
-        """At most ``most`` neighbours of each kind of change, chosen by the spelling, each with its kind; none where it is unknown."""
-        instruction = self._catalog.meaning(spelling)
-        kinds: dict[str, list[str]] = {}
-        for line, change in self.of(instruction).items() if instruction else ():
-            kinds.setdefault(_kind(change), []).append(line)
-        chance = random.Random(spelling)
-        return {line: kind for kind, lines in kinds.items() for line in chance.sample(lines, min(most, len(lines)))}
-
-
-def _kind(change: str) -> str:
-    """A change without the names and values in it: ``"… for …"``."""
-    return next((kind for kind in _KINDS if kind in change), "another part")
 
 
 def representatives(instructions: Iterable[Instruction]) -> Iterator[Instruction]:

@@ -18,7 +18,9 @@ from ptxmma_proof import assemblers
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.commands import main
 from ptxmma_proof.corpus import cutlass, extraction, llvm, makers
-from ptxmma_proof.corpus.judge import Outcome, UnjudgedError, judge
+from ptxmma_proof.corpus.judge import UnjudgedError, judge
+from ptxmma_proof.corpus.samples import Samples
+from ptxmma_proof.corpus.verdicts import Outcome
 from ptxmma_proof.neighbours import Neighbourhood
 
 _STEMS = ("mma", "wgmma")
@@ -113,15 +115,15 @@ def test_text_that_is_no_module_is_refused() -> None:
 
 def test_a_sample_of_neighbours_is_the_same_each_time_and_has_every_kind(catalog: Catalog) -> None:
     spelling = _READ[1].partition(" ")[0]
-    every, some = (Neighbourhood(catalog).sample(spelling, most) for most in (1 << 20, 2))
-    assert Neighbourhood(catalog).sample(spelling, 2) == some
+    every, some = (Samples(catalog).of(spelling, most) for most in (1 << 20, 2))
+    assert Samples(catalog).of(spelling, 2) == some
     assert some.items() <= every.items()
     assert set(every) == set(Neighbourhood(catalog).of(catalog.find(spelling)))
     counts = Counter(some.values())
     assert set(counts) == set(every.values())
     assert set(counts.values()) <= {1, 2}
     assert len(counts) > 5
-    assert Neighbourhood(catalog).sample("mma.nothing", 2) == {}
+    assert Samples(catalog).of("mma.nothing", 2) == {}
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------------------

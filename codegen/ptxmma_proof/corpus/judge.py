@@ -19,118 +19,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line
 from ptxmma.check import Checker, Findings
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import matrix, questions, sweep
+from ptxmma_proof import matrix, questions
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.corpus import extraction, makers
-from ptxmma_proof.neighbours import Neighbourhood
+from ptxmma_proof.corpus import extraction
+from ptxmma_proof.corpus.samples import Samples
+from ptxmma_proof.corpus.verdicts import ELSEWHERE, UNCHANGED, Asked, Held, Outcome, Verdict
 from ptxmma_proof.questions import Lines, Progress, quiet
 
-#: How an instruction is called that was not changed, on its own target and on others.
-UNCHANGED = "unchanged"
-ELSEWHERE = "other target or version"
 #: Lines for one process of an assembler.
 _BATCH = 4000
 #: Statements of a module that are changed at once, where they stand.
 _IN_PLACE = 64
-#: How the checker's errors about lists end.
-_OF_LISTS = "[list]"
-
-
-class Held(NamedTuple):
-    """A module of the corpus."""
-
-    source: str
-    path: Path
-    text: str
-    module: extraction.Module
-
-
-class Asked(NamedTuple):
-    """A target and a version, with the assembler that decides, and lines with the change that made each."""
-
-    assembler: Assembler
-    target: str
-    version: str
-    source: str
-    kinds: Mapping[str, str]
-
-
-class Verdict(NamedTuple):
-    """What was said of one line."""
-
-    asked: Asked
-    line: str
-    refused: str | None  # what the assembler said; None where it accepts
-    error: str | None  # what the checker said
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both take it or both refuse it.
-
-        Lists that the manual does not have are errors of the checker, whatever an assembler says.
-        """
-        if self.refused is None and self.error is not None:
-            return self.error.endswith(_OF_LISTS)
-        return self.refused is None or self.error is not None
-
-
-class Outcome(NamedTuple):
-    """All that was found."""
-
-    modules: list[Held]
-    distinct: int  # instructions that differ in more than the names of registers, in each module's target and version
-    counted: int  # instructions that the checker found
-    refused: int  # by the assembler, as they stand
-    false_alarms: int  # instructions that stand in a module, that the assembler takes and that the checker calls errors
-    mutants: int  # instructions with one thing changed, with those asked on other targets and in other versions
-    in_place: int  # mutants that were also put back into their modules
-    disagreements: list[Verdict]
-    judges: list[Assembler]
-
-    @property
-    def instructions(self) -> int:
-        """Matrix instructions in all modules."""
-        return sum(len(held.module.instructions) for held in self.modules)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the checker and the assemblers say the same of everything."""
-        return not self.disagreements and self.counted == self.instructions
-
-    def words(self) -> Iterator[str]:
-        """The run in words."""
-        for found in self.disagreements:
-            asked = found.asked
-            answer = "accepted" if found.refused is None else "refused"
-            kind = asked.kinds.get(found.line, UNCHANGED)
-            yield f"{asked.target}, PTX ISA {asked.version}, {kind}: {answer} by ptxas: {found.line} ({found.refused or found.error})"
-        yield (
-            f"{len(self.modules)} modules, {self.instructions} instructions, {self.counted} found, {self.false_alarms} false alarms; "
-            f"{self.mutants} mutants, {self.in_place} in place; {len(self.disagreements)} disagreements"
-        )
-
-    def record(self, catalog: Catalog, folder: Path, date: str) -> list[Line]:
-        """The run as lines of ``spec/evidence/corpus.jsonl``."""
-        tools = [*makers.recorded(folder, date), *(sweep.tool(each, date) for each in self.judges)]
-        totals = {
-            "modules": len(self.modules),
-            "bytes": sum(len(held.text.encode()) for held in self.modules),
-            "instructions": self.instructions,
-            "counted": self.counted,
-            "distinct": self.distinct,
-            "refused": self.refused,
-            "false_alarms": self.false_alarms,
-            "mutants": self.mutants,
-            "in_place": self.in_place,
-            "disagreements": len(self.disagreements),
-        }
-        return [witnesses.Run(date=date, spec=catalog.database.spec.version, tools=tuple(tools), totals=totals)]
 
 
 class UnjudgedError(ValueError):
@@ -206,7 +109,7 @@ class _Material(NamedTuple):
 
     speakers: Mapping[str, Assembler]  # by target
     stems: Sequence[str]
-    neighbourhood: Neighbourhood
+    samples: Samples
     most: int
 
     @classmethod
@@ -215,11 +118,11 @@ class _Material(NamedTuple):
         for held in modules:
             if held.module.target not in speakers:
                 raise UnjudgedError(f"{held.path}: no assembler that is here knows {held.module.target}: fetch them with `make assemblers`")
-        return cls(speakers, extraction.stems(catalog), Neighbourhood(catalog), most)
+        return cls(speakers, extraction.stems(catalog), Samples(catalog), most)
 
     def mutants(self, line: str) -> dict[str, str]:
         """Lines that one change makes of a line, each with its kind; what no longer begins like an instruction of ours is left out."""
-        changed = self.neighbourhood.sample(ptx.split(line)[0], self.most)
+        changed = self.samples.of(ptx.split(line)[0], self.most)
         return {text: kind for text, kind in changed.items() if extraction.begins(ptx.split(text)[0], self.stems)}
 
 

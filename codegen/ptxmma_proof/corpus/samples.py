@@ -1,0 +1,30 @@
+"""A few neighbours of the instructions of a corpus, of each kind of change."""
+
+from __future__ import annotations
+
+import functools
+import random
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma_proof.neighbours import Neighbourhood, Neighbours
+
+#: Kinds of change, by the words that all changes of a kind have.
+_KINDS = ("without", "twice", "at the end", "change places", "joins", "registers for", "immediate for", "for ")
+
+
+class Samples:
+    """Samples of neighbours; the same spelling always has the same."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog, self._neighbourhood = catalog, Neighbourhood(catalog)
+        self.of = functools.cache(self._of)
+
+    def _of(self, spelling: str, most: int) -> Neighbours:
+        """At most ``most`` neighbours of each kind of change, each with its kind; nothing for a spelling that is no instruction's."""
+        instruction = self._catalog.meaning(spelling)
+        kinds: dict[str, list[str]] = {}
+        for line, change in self._neighbourhood.of(instruction).items() if instruction else ():
+            kind = next((kind for kind in _KINDS if kind in change), "another part")
+            kinds.setdefault(kind, []).append(line)
+        chance = random.Random(spelling)
+        return {line: kind for kind, lines in kinds.items() for line in chance.sample(lines, min(most, len(lines)))}
