@@ -28,7 +28,7 @@ _TARGET = re.compile(r"'(sm_\d+[a-z]?)'")
 
 
 class NoAssemblerError(RuntimeError):
-    """A program that is no ``ptxas``, or does not answer like one."""
+    """A program is not a ``ptxas``, or does not answer like one."""
 
 
 class Assembler(NamedTuple):
@@ -55,7 +55,7 @@ def identify(path: Path | str) -> Assembler:
     """Ask a ``ptxas`` what it is.
 
     Raises:
-        NoAssemblerError: it cannot be run, or it is no ``ptxas``.
+        NoAssemblerError: it cannot be run, or it is not a ``ptxas``.
     """
     program = Path(path).absolute()
     release = _RELEASE.search(_said(program, "--version"))

@@ -42,8 +42,8 @@ def assemble(
         target: the module's.
         declarations: what stands above the lines and is not counted.
         lines: the body.
-        version: the module's; the newest that the assembler speaks, unless told otherwise.
-        compiled_for: the target that code is made for; the module's, unless told otherwise.
+        version: the module's; by default the newest that the assembler speaks.
+        compiled_for: the target that code is made for; by default the module's.
 
     Raises:
         AssemblerError: it failed without a word.

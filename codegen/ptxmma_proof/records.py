@@ -31,7 +31,7 @@ def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no record, or one of other assemblers or targets.
+        ValueError: the file is not a record, or of other assemblers, targets or families.
     """
     if not path.exists():
         return list(lines)

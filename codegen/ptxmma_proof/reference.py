@@ -119,7 +119,7 @@ def names(text: str) -> list[str]:
 def find(reference: Path, opcodes: Iterable[str]) -> list[Example]:
     """Every example with one of some instructions, in the order of the files and of their lines.
 
-    An example that a second file has too, in the same section, is found once.  Syntax sections are no examples, where they have
+    An example that a second file has too, in the same section, is listed once.  Syntax sections are not examples, where they have
     qualifiers to choose.
 
     Args:

@@ -62,7 +62,7 @@ class Module(NamedTuple):
 
 
 class UnreadableError(ValueError):
-    """Text that is no module as compilers write them."""
+    """Text that is not a module as compilers write them."""
 
 
 def module(text: str, stems: Sequence[str]) -> Module:

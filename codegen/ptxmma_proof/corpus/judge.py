@@ -56,7 +56,7 @@ def judge(
 
     Raises:
         UnjudgedError: no module with a matrix instruction, or one for a target that no assembler knows.
-        UnreadableError: a file that is no module.
+        UnreadableError: a file is not a module.
         AssemblerError: an assembler failed without naming a line.
     """
     modules = list(read(catalog, folder))

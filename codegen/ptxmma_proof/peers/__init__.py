@@ -200,7 +200,7 @@ def explanations(path: Path = EXPLAINED) -> list[Explanation]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no list of explanations.
+        ValueError: it is not a list of explanations.
     """
     return msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), list[Explanation])
 

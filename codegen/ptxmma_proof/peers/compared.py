@@ -224,7 +224,7 @@ def _shape(instruction: Instruction, operand: Operand, layout: CuteLayout) -> tu
 
 @functools.cache
 def _readable(text: str) -> CuteLayout | None:
-    """A layout; None where the strides do not fit the shape, so that it is no function."""
+    """A layout; None where the strides do not fit the shape, so that it is not a function."""
     try:
         return from_cute(text)
     except ValueError:

@@ -64,7 +64,7 @@ def read(folder: Path = FOLDER) -> Peer:
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a line is no such record.
+        ValueError: a line is not such a record.
     """
     atoms = msgspec.json.Decoder(AtomRecord).decode_lines((folder / _ATOMS).read_bytes())
     shared = msgspec.json.Decoder(SharedRecord).decode_lines((folder / _SHARED).read_bytes())

@@ -21,7 +21,7 @@ from ptxmma.catalog.operands import Operand, register_type
 
 #: Kernels in one source file: few enough that processes share the work.
 PER_FILE = 48
-#: The N of wgmma of which every combination of constants is run: the smallest, the largest, and one that is no power of two.
+#: The N of wgmma of which every combination of constants is run: the smallest, the largest, and one that is not a power of two.
 N_IN_FULL = (8, 24, 256)
 _SUPPORT = r"""
 #include <ptxmma/ptxmma.cuh>

@@ -1,6 +1,6 @@
 """Launches that can be repeated without the chip: inputs that a number and two descriptors stand for, and a digest of D.
 
-The registers and the memory are drawn as bare words, without the library's layouts: whoever emulates the launch with a wrong layout
+The registers and the memory are drawn as bare words, without the library's layouts: an emulator with a wrong layout
 gets another D than the chip did.
 """
 
@@ -58,7 +58,7 @@ def read(path: Path = RECORDED) -> list[Launch]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: a line is no launch.
+        ValueError: a line is not a launch.
     """
     return msgspec.json.Decoder(Launch).decode_lines(path.read_bytes())
 
