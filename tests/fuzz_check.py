@@ -6,13 +6,14 @@ bytes that are no UTF-8.  What must hold of every input:
 
 - no exception, and an answer within seconds;
 - every finding is at a place of the input, and its excerpt is what stands there;
-- the same holds when it comes in small pieces, and when it is read as a C or a Python source.
+- the same holds when it comes in small pieces, and when it is read as C, Python or LLVM IR.
 
 Of the modules to start from, small pieces must be judged as the whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
 import re
@@ -27,7 +28,8 @@ with atheris.instrument_imports(include=["ptxmma.check", "ptxmma.ptx"]):
     from ptxmma.check import Checker, Findings
     from ptxmma.ptx import inline_assembly
     from ptxmma.ptx import lines as ptx
-    from ptxmma.ptx.statements import Opcodes
+    from ptxmma.ptx.opcodes import Opcodes
+    from ptxmma.ptx.python_strings import NotPythonError
 
 _CATALOG = catalog(None)
 _CHECKER = Checker()
@@ -99,9 +101,10 @@ def one(data: bytes) -> None:
     """What must hold of an input."""
     _placed(_CHECKER.check(data, "fuzz.ptx"), data)
     _placed(_in_pieces(data), data)
-    for suffix in (".cu", ".py"):
-        for function in inline_assembly.functions(data, suffix, _OPCODES, _CATALOG.database.spec):
-            _CHECKER.check_function(function, f"fuzz{suffix}")
+    for language in ("c++", "python", "llvm"):
+        with contextlib.suppress(NotPythonError):
+            for function in inline_assembly.functions(data, language, _OPCODES, _CATALOG.database.spec):
+                _CHECKER.check_function(function, "fuzz")
 
 
 def _in_pieces(data: bytes) -> Findings:

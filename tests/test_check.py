@@ -508,8 +508,9 @@ def test_every_rule_is_described() -> None:
 
 
 def run(*arguments: str, text: str = "") -> tuple[int, str]:
+    """The exit code, and what is on standard output."""
     done = CliRunner().invoke(main, ["check", *arguments], input=text)
-    return done.exit_code, done.output
+    return done.exit_code, done.stdout
 
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -525,7 +526,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run(str(bad))[0] == 1
     assert run(str(bad), text=module(SOUND))[0] == 1
     assert run(str(tmp_path / "none.ptx"))[0] == 2
-    assert run(str(tmp_path))[0] == 2
     assert run("--target", "sm_1")[0] == 2
     assert run("--format", "xml")[0] == 2
 
@@ -533,22 +533,22 @@ def test_exit_codes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
 @pytest.mark.parametrize("places", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
 def test_the_others_are_checked_where_files_cannot_be_read(tmp_path: Path, form: str, places: tuple[int, ...]) -> None:
-    bad, folder = tmp_path / "bad.ptx", tmp_path / "folder"
-    files = (bad, tmp_path / "none.ptx", folder)
+    bad, loop = tmp_path / "bad.ptx", tmp_path / "loop.ptx"
+    files = (bad, tmp_path / "none.ptx", loop)
     bad.write_text(module("mma.bad;"), encoding="utf-8")
-    folder.mkdir()
+    loop.symlink_to(loop)
     alone = ask("--format", form, str(bad))
     done = ask("--format", form, *(str(files[place]) for place in places))
     assert (done.returncode, done.stdout) == (2, alone.stdout)
     told = [f"error: {files[place]}: cannot be read: " for place in places if place]
-    assert [line[: len(start)] for line, start in zip(done.stderr.splitlines(), told, strict=True)] == told
+    assert [line[: len(start)] for line, start in zip(done.stderr.splitlines()[:-1], told, strict=True)] == told
 
 
 def test_no_name_of_a_file_is_a_workflow_command(tmp_path: Path) -> None:
     name = "::error::a\n::error::b"
     done = subprocess.run([sys.executable, "-m", "ptxmma", "check", name], check=False, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "error: ::error::a\N{REPLACEMENT CHARACTER}::error::b: cannot be read: No such file or directory\n"
+    assert done.stderr.splitlines()[0] == "error: ::error::a\N{REPLACEMENT CHARACTER}::error::b: cannot be read: No such file or directory"
     Path(tmp_path, "::error::c").write_text(module("mma.bad;"), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "ptxmma", "check", "::error::c"], check=False, capture_output=True, text=True, cwd=tmp_path
@@ -559,7 +559,8 @@ def test_no_name_of_a_file_is_a_workflow_command(tmp_path: Path) -> None:
 def test_a_closed_standard_input_cannot_be_read() -> None:
     command = f"{sys.executable} -m ptxmma check <&-"
     done = subprocess.run(command, check=False, capture_output=True, text=True, shell=True)  # the shell closes it
-    assert (done.returncode, done.stderr) == (2, "error: -: cannot be read: the standard input is closed\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: -: cannot be read: the standard input is closed\n")
 
 
 @pytest.mark.parametrize("form", ["json", "sarif"])

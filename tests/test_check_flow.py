@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import async_protocol, check, flow
-from ptxmma.ptx.statements import Opcodes, functions
+from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.statements import functions
 
 _D = "{%f0, %f1, %f2, %f3}"
 _MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {_D}, %d0, %d1, 1, 1, 1, 0, 0;"

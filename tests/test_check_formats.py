@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import ptxmma
 from ptxmma.check import Finding, Findings, check, formats
 from ptxmma.check.rules import RULES
-from ptxmma.ptx import inline_assembly
+from ptxmma.ptx.languages import SUFFIXES
 from shown_sessions import sessions, surroundings
 
 _BAD = ".version 8.0\n.target sm_90a\n.entry kernel() {\n\twgmma.fence.sync.unaligned;\n}\n"
@@ -100,13 +100,13 @@ def test_escape_codes_of_a_source_reach_no_terminal() -> None:
 def test_json() -> None:
     found = check(_BAD, file="a.ptx")
     answer = json.loads(formats.as_json(found))
-    assert list(answer) == ["instructions", "findings"]
+    assert list(answer) == ["instructions", "uncovered", "findings"]
     assert answer["instructions"] == 1
     (row,) = answer["findings"]
     assert list(row) == ["file", "line", "column", "severity", "rule", "instruction", "message"]
     assert (row["file"], row["line"], row["column"], row["severity"]) == ("a.ptx", 4, 19, "error")
     assert row["instruction"] == "wgmma.fence.sync.unaligned"
-    assert json.loads(formats.as_json(Findings(0, ()))) == {"instructions": 0, "findings": []}
+    assert json.loads(formats.as_json(Findings(0, ()))) == {"instructions": 0, "uncovered": 0, "findings": []}
 
 
 def log(found: Findings) -> dict[str, Any]:
@@ -255,8 +255,12 @@ def test_the_action_of_the_guide_runs(shown_files: dict[str, Path], tmp_path: Pa
     assert "::error file=gemm.ptx,line=10," in annotated.stdout
     assert logged.returncode == 0
     (run,) = json.loads((tmp_path / "ptxmma.sarif").read_text(encoding="utf-8"))["runs"]
-    assert {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]} == {"gemm.ptx", "mma.cuh"}
-    shell("git rm --quiet --force gemm.ptx mma.cuh", tmp_path)
+    assert {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]} == {
+        "gemm.ptx",
+        "mma.cuh",
+        "kernels.py",
+    }
+    shell("git rm --quiet --force gemm.ptx mma.cuh kernels.py", tmp_path)
     assert shell(commands[0], tmp_path).returncode == 0
 
 
@@ -264,7 +268,7 @@ def test_the_hook_takes_the_files_that_are_read(root: Path) -> None:
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((root / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "ptxmma check"
-    for suffix in (".ptx", *inline_assembly.SUFFIXES):
+    for suffix in SUFFIXES:
         assert re.search(hook["files"], f"src/kernel{suffix}")
     assert not re.search(hook["files"], "src/kernel.md")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,27 +11,37 @@ from hypothesis import strategies as st
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import Checker, Finding
 from ptxmma.ptx import inline_assembly
-from ptxmma.ptx.statements import Opcodes
+from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.python_strings import NotPythonError
 
 _D, _A, _B = "{%0, %1, %2, %3}", "{%4, %5, %6, %7}", "{%8, %9}"
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _OUT = ", ".join(f'"+f"(d[{number}])' for number in range(4))
+_LANGUAGES = ("c++", "python", "llvm")
 _IN = ", ".join(f'"r"(a[{number}])' for number in range(6))
 
 
 class Sources:
-    """Checks sources as files of some ending."""
+    """Checks sources as files of some language."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._checker = Checker(catalog.database)
         self._spec = catalog.database.spec
         self._opcodes = Opcodes(self._spec)
 
-    def check(self, text: str, suffix: str = ".cu") -> tuple[int, list[Finding]]:
+    def uncovered(self, text: str, language: str = "c++") -> tuple[int, int]:
+        """How many instructions are judged, and how many are not."""
+        parts = [
+            self._checker.check_function(function, "file")
+            for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
+        ]
+        return sum(part.instructions for part in parts), sum(part.uncovered for part in parts)
+
+    def check(self, text: str, language: str = "c++") -> tuple[int, list[Finding]]:
         """How many instructions there are, and what is found; the place of each finding is that of its token."""
         parts = [
             self._checker.check_function(function, "file")
-            for function in inline_assembly.functions(text.encode(), suffix, self._opcodes, self._spec)
+            for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
         ]
         found = [finding for part in parts for finding in part]
         lines = text.split("\n")
@@ -40,9 +52,9 @@ class Sources:
             )
         return sum(part.instructions for part in parts), found
 
-    def rules(self, text: str, suffix: str = ".cu") -> tuple[int, list[tuple[str, str]]]:
+    def rules(self, text: str, language: str = "c++") -> tuple[int, list[tuple[str, str]]]:
         """How many instructions there are, and the rule of each finding with the start of the source that it points at."""
-        count, found = self.check(text, suffix)
+        count, found = self.check(text, language)
         return count, [(finding.rule, finding.source[finding.caret :]) for finding in found]
 
 
@@ -202,34 +214,106 @@ def test_a_macro_with_continued_lines(held: Sources) -> None:
     assert [(finding.line, finding.column) for finding in found] == [(4, 4)]
 
 
+# --- what is not covered ---
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "counts"),
+    [
+        ('asm volatile("wgmma.fence." SYNC ";");', "c++", (0, 1)),
+        (
+            'asm("wgmma.fence.sync.aligned;" MORE "wgmma.fence.sync.aligned;" : OUT(d) : "r"(a)); asm("wgmma.fence.sync.aligned;");',
+            "c++",
+            (1, 2),
+        ),
+        ('asm("mov.b32 %0, " X ";");', "c++", (0, 0)),
+        ("// wgmma.fence\nint mma_sync;", "c++", (0, 0)),
+        ('x = f"wgmma.wait_group.sync.aligned {n};"', "python", (0, 1)),
+        ('x = "wgmma.wait_group.sync.aligned " + str(n) + ";"', "python", (0, 1)),
+        ('x = "wgmma.wait_group.sync.aligned %d;" % n', "python", (0, 1)),
+        ('x = "wgmma.fence.sync.aligned;"', "python", (1, 0)),
+        ('raise ValueError(f"mma.sync wants {n}")', "python", (0, 0)),
+        ('def f():\n    """Uses wgmma.fence.sync.aligned;"""\n', "python", (0, 0)),
+        ('call void asm "mma.sync.aligned.m16n8k$0.bad {x}", "n"(i32 16)', "llvm", (0, 1)),
+    ],
+)
+def test_instructions_that_are_not_judged_are_counted(held: Sources, text: str, language: str, counts: tuple[int, int]) -> None:
+    assert held.uncovered(text, language) == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "operand", "rules"),
+    [
+        ("m16n8k%10", '"n"(16)', []),
+        ("m16n8k%[k]", '[k] "n"(0x10)', []),
+        ("m16n8k%10", '"n"(15)', ["unknown-instruction"]),
+        ("m%10n8k16", '"n"(8 * 2)', []),
+    ],
+)
+def test_a_number_inside_an_opcode(held: Sources, text: str, operand: str, rules: list[str]) -> None:
+    """The opcode is judged as the compiler completes it, where the number can be seen."""
+    source = asm(f"{_MMA.replace('m16n8k16', text)} {_D}, {_A}, {_B}, {_D};", into=f"{_IN}, {operand}")
+    assert [rule for rule, _ in held.rules(source)[1]] == rules
+    assert held.uncovered(source) == (1, 0)
+    for unknown in ('"n"(K)', '"C"(name)'):
+        source = source.replace(operand, unknown if "[k]" not in operand else f"[k] {unknown}")
+        operand = unknown
+        assert held.rules(source) == (0, [])
+        assert held.uncovered(source) == (0, 1)
+
+
+# --- LLVM IR ---
+
+_CALL = (
+    'define void @f() {\n  %1 = call { float, float, float, float } asm sideeffect "TEXT;", '
+    '"=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3,~{memory}"(i32 %0) ; asm "wgmma.fence.bad;"\n  ret void\n}\n'
+)
+_LLVM = f"{_MMA} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$10, $11, $12, $13}}"
+
+
+def test_llvm(held: Sources) -> None:
+    text = _CALL.replace("TEXT", _LLVM)
+    assert held.rules(text, "llvm") == (1, [])
+    _, found = held.rules(text.replace("row.col", "row.row"), "llvm")
+    assert [(rule, token[:4]) for rule, token in found] == [("unknown-instruction", "row.")]
+    assert [rule for rule, _ in held.rules(text.replace("r,r,0,1", "r,l,0,1"), "llvm")[1]] == ["list"]
+    assert [rule for rule, _ in held.rules(text.replace("$9", "$14"), "llvm")[1]] == ["undeclared"]
+
+
+def test_llvm_escapes(held: Sources) -> None:
+    text = 'module asm ".reg"\n call void asm "\\09wgmma.fence\\2Esync.unaligned;\\0A\\22\\22", ""()\n@s = constant [4 x i8] c"asm \\22"\n'
+    _, found = held.check(text, "llvm")
+    assert [text.split("\n")[finding.line - 1][finding.column - 1 :][:9] for finding in found] == ["unaligned"]
+
+
 # --- Python ---
 
 
 def test_strings_of_python(held: Sources) -> None:
     body = f"{_MMA.replace('row.col', 'row.row')} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$0,$1,$2,$3}};"
     text = f'x = tl.inline_asm_elementwise(\n    "{body[:40]}"\n    "{body[40:]}", "=f,=f,=f,=f,r,r,r,r,r,r", [a], dtype, True, 1)\n'
-    count, found = held.rules(text, ".py")
+    count, found = held.rules(text, "python")
     assert count == 1
     assert [(rule, text[:4]) for rule, text in found] == [("unknown-instruction", "row.")]
-    assert held.rules(text.replace("row.row", "row.col"), ".py") == (1, [])
+    assert held.rules(text.replace("row.row", "row.col"), "python") == (1, [])
 
 
 def test_constraints_of_python_are_types(held: Sources) -> None:
     text = f'f("{_MMA} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$0,$1,$2,$3}};", "=f,=f,=f,=f,r,r,r,r,r,l")'
-    _, found = held.rules(text, ".py")
+    _, found = held.rules(text, "python")
     assert [(rule, text[:2]) for rule, text in found] == [("list", "$9")]
 
 
 def test_cuda_in_python(held: Sources) -> None:
     text = f"SOURCE = r'''\n{asm()}\n'''\nOTHER = '''{asm(_MMA + '.bad;').replace(chr(92), '')}'''\n"
-    count, found = held.check(text, ".py")
+    count, found = held.check(text, "python")
     assert count == 2
     assert [(finding.rule, finding.line) for finding in found] == [("unknown-instruction", 10)]
 
 
 def test_escapes_of_python(held: Sources) -> None:
     text = 'x = "\\n\\t\\x20\\N{SPACE}" if a else "wgmma.\\\nfence.\\x62ad.really;"\n'
-    _, found = held.check(text, ".py")
+    _, found = held.check(text, "python")
     assert [(finding.line, text.split("\n")[1][finding.column - 1 :][:7]) for finding in found] == [(2, "\\x62ad.")]
 
 
@@ -257,7 +341,15 @@ def test_escapes_of_python(held: Sources) -> None:
     ],
 )
 def test_python_that_is_passed_over(held: Sources, text: str) -> None:
-    assert held.check(text, ".py")[1] == []
+    with contextlib.suppress(NotPythonError):
+        assert held.check(text, "python")[1] == []
+
+
+@pytest.mark.parametrize("text", ["x = (", "\tx\n  y\n"])
+def test_what_is_not_python_is_refused(held: Sources, text: str) -> None:
+    before = 'x = "wgmma.fence.sync.aligned;"\ny = "wgmma.fence.sync.aligned;"\n'
+    with pytest.raises(NotPythonError, match=r"line [345] is not Python"):
+        held.check(before + text, "python")
 
 
 # --- everything ---
@@ -267,20 +359,23 @@ def test_python_that_is_passed_over(held: Sources, text: str) -> None:
     st.lists(
         st.sampled_from(['"', "asm(", ")", ":", "mma.x;", "\\", "\n", "'", "/*", "*/", "//", 'R"(', "%0", "{", "[a]", "é"]), max_size=30
     ),
-    st.sampled_from(sorted(inline_assembly.SUFFIXES)),
+    st.sampled_from(_LANGUAGES),
 )
-def test_any_source_is_read(catalog: Catalog, pieces: list[str], suffix: str) -> None:
+def test_any_source_is_read(catalog: Catalog, pieces: list[str], language: str) -> None:
     spec = catalog.database.spec
-    for function in inline_assembly.functions("".join(pieces).encode(), suffix, Opcodes(spec), spec):
-        for statement in function.statements():
-            line, column = function.position(statement.start)
-            assert line >= 1
-            assert column >= 1
-            function.source(statement.start)
+    with contextlib.suppress(NotPythonError):
+        for function in inline_assembly.functions("".join(pieces).encode(), language, Opcodes(spec), spec):
+            assert function.uncovered >= 0
+            for statement in function.statements():
+                line, column = function.position(statement.start)
+                assert line >= 1
+                assert column >= 1
+                function.source(statement.start)
 
 
-@given(st.binary(max_size=60), st.sampled_from(sorted(inline_assembly.SUFFIXES)))
-def test_any_bytes_are_read(catalog: Catalog, data: bytes, suffix: str) -> None:
+@given(st.binary(max_size=60), st.sampled_from(_LANGUAGES))
+def test_any_bytes_are_read(catalog: Catalog, data: bytes, language: str) -> None:
     spec = catalog.database.spec
     for text in (data, b'asm("mma' + data + b';");', b"x = 'mma" + data + b";'"):
-        list(inline_assembly.functions(text, suffix, Opcodes(spec), spec))
+        with contextlib.suppress(NotPythonError):
+            list(inline_assembly.functions(text, language, Opcodes(spec), spec))

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import io
+import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.check import advice, async_protocol, flow
-from ptxmma.check.diagnosis import Diagnoses, Diagnosis
-from ptxmma.check.findings import Finding, Findings, Severity
+from ptxmma.check.diagnosis import Diagnoses
+from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
-from ptxmma.check.operand_faults import Fault
+from ptxmma.check.remarks import Remark, finding_of, of_opcode, of_predicate, place_of, spelling_of
 from ptxmma.ptx import inline_assembly, operand_values
-from ptxmma.ptx.operand_values import ANYTHING, PREDICATE, Value
-from ptxmma.ptx.scopes import Scopes
-from ptxmma.ptx.statements import Function, Opcodes, Statement, Token, functions
+from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
+from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.operand_values import Value
+from ptxmma.ptx.statements import Function, Statement, Token, functions
 
 #: Bytes that are read at a time.
 _CHUNK = 1 << 20
@@ -29,8 +30,6 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _MOST_FOUND = 1 << 16
 #: Different sound instructions that are remembered.
 _MOST_SOUND = 1 << 13
-#: Characters of an opcode that a finding repeats.
-_MOST_OPCODE = 300
 
 
 class Stream(Protocol):
@@ -38,15 +37,6 @@ class Stream(Protocol):
 
     def read(self, size: int, /) -> bytes | None:
         """Return at most so many bytes, and none at the end."""
-
-
-class _Remark(NamedTuple):
-    """A finding before its place is known in lines and columns."""
-
-    token: Token
-    severity: Severity
-    rule: str
-    message: str
 
 
 class Checker:
@@ -81,110 +71,119 @@ class Checker:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return self.check_stream(io.BytesIO(data), file)
 
-    def check_file(self, path: str | os.PathLike[str]) -> Findings:
+    def check_file(self, path: str | os.PathLike[str], language: str = "") -> Findings:
         """Check a file; ``"-"`` is the standard input.
+
+        Args:
+            path: the file.
+            language: one of :data:`ptxmma.ptx.languages.LANGUAGES`; without it, the file's name or else its text says.
 
         Raises:
             OSError: it cannot be read.
+            ValueError: it is in a language that is not read, or is not what its name says.
         """
-        return _joined(self.parts_of_file(path))
+        return _joined(self.parts_of_file(path, language))
 
     def check_stream(self, stream: Stream, file: str) -> Findings:
         """Check what a binary stream gives, piece by piece."""
         return _joined(self.parts(stream, file))
 
-    def parts_of_file(self, path: str | os.PathLike[str]) -> Iterator[Findings]:
+    def parts_of_file(self, path: str | os.PathLike[str], language: str = "") -> Iterator[Findings]:
         """As :meth:`check_file`, function by function, as they are read."""
         name = os.fspath(path)
         if name == "-" and sys.stdin is None:
             raise OSError(errno.EBADF, "the standard input is closed")
+        language = language or language_named(name)
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb", buffering=0) as stream:
-            yield from self.parts(stream, name)
+            chunks = as_utf8(_chunks(stream))
+            head = next(chunks, b"")
+            yield from self._parts(itertools.chain([head], chunks), name, language or language_of_text(head))
 
     def parts(self, stream: Stream, file: str) -> Iterator[Findings]:
-        """As :meth:`check_stream`, function by function, as they are read."""
-        for function in self._functions(_chunks(stream), "." + file.rpartition(".")[2].lower()):
+        """As :meth:`check_stream`, function by function, as they are read.  What the name leaves open is PTX."""
+        yield from self._parts(as_utf8(_chunks(stream)), file, language_named(file) or "ptx")
+
+    def _parts(self, chunks: Iterable[bytes], file: str, language: str) -> Iterator[Findings]:
+        if language == "ptx":
+            parts = functions(chunks, self._opcodes)
+        else:
+            parts = inline_assembly.functions(b"".join(chunks), language, self._opcodes, self._spec)
+        for function in parts:
             findings = self.check_function(function, file)
             del function  # before the next one is read
-            if findings.instructions:
+            if findings.instructions or findings.uncovered:
                 yield findings
-
-    def _functions(self, chunks: Iterable[bytes], suffix: str) -> Iterator[Function]:
-        """The functions of a module; of another source, by its suffix, the strings that hold instructions."""
-        if suffix in inline_assembly.SUFFIXES:
-            return inline_assembly.functions(b"".join(chunks), suffix, self._opcodes, self._spec)
-        return functions(chunks, self._opcodes)
 
     def check_function(self, function: Function, file: str) -> Findings:
         """Check the matrix instructions of one function."""
         target = function.module.target if self._target is None else self._target
         version = function.module.version if self._ptx is None else self._ptx
         count = 0
-        remarks: list[tuple[_Remark, bytes]] = []
+        remarks: list[tuple[Remark, bytes]] = []
         for statement in function.statements():
             count += 1
             if len(remarks) <= _MOST_FOUND:
                 remarks += ((remark, statement.opcode) for remark in self._remarks(function, statement, target, version))
                 if len(remarks) > _MOST_FOUND:
                     text = "this function has more findings, which are not shown"
-                    remarks.append((_Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
+                    remarks.append((Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
         if self._protocol is not None and count:
             for hazard in flow.hazards(function, self._protocol):
                 token = Token(b" " * hazard.length, hazard.offset)
-                remarks.append((_Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
+                remarks.append((Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
         remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
-        return Findings(count, tuple(_finding(function, remark, opcode, file) for remark, opcode in remarks))
+        return Findings(count, tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks), function.uncovered)
 
-    def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[_Remark]:
+    def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:
         """The remarks on one instruction."""
         registers = function.registers.at(statement.start)
         values = operand_values.values(statement.operands, registers)
         if statement.predicate is not None:
-            yield from _predicate(statement.predicate, registers)
+            yield from of_predicate(statement.predicate, registers)
         key = (statement.opcode, values, target, version)
         if key in self._sound and statement.broken is None:
             return
         whole = Token(statement.opcode, statement.start)
-        spelling = _spelling(statement.opcode)
+        spelling = spelling_of(statement.opcode)
         if statement.broken is not None:
             text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing after the operands"
-            yield _Remark(Token(b"", statement.broken), "error", "syntax", text)
+            yield Remark(Token(b"", statement.broken), "error", "syntax", text)
         meaning = self._legality.find(spelling, target)
         if meaning is None:
-            yield _of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
+            yield of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
             return
         instruction, exact = meaning
         first = instruction.variant.instruction.opcode.encode()
         if not statement.opcode.startswith(first):
-            yield _Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks")
+            yield Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks")
             return
         if not exact:
             text = f"the manual does not allow one of its modifiers, and assemblers ignore it; write {instruction.canonical}"
-            yield _Remark(whole, "warning", "undocumented", text)
+            yield Remark(whole, "warning", "undocumented", text)
         supported = accepted(instruction, target, version) and (not version or version in self._versions)
         if not supported:
-            yield _of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
+            yield of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
         if statement.broken is not None:
             return
         faults = self._legality.faults(instruction, values, target)
         for fault in faults:
-            token = _place(function, statement, fault)
+            token = place_of(function, statement, fault)
             name = token.text.decode(errors="replace")
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
             severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"
-            yield _Remark(token, severity, fault.rule, message)
+            yield Remark(token, severity, fault.rule, message)
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
         for severity, rule, message in remarks:
-            yield _Remark(whole, severity, rule, message)
+            yield Remark(whole, severity, rule, message)
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
-            yield _Remark(function.operand(statement, place), severity, rule, message)
+            yield Remark(function.operand(statement, place), severity, rule, message)
         if not instruction.sparse:
             if exact and supported and not faults and not remarks and not placed and len(self._sound) < _MOST_SOUND:
                 self._sound.add(key)
         elif not any(fault.severe for fault in faults):
             for place, message in self._advice.of_metadata(function, statement, instruction, values):
-                yield _Remark(function.operand(statement, place), "warning", "metadata", message)
+                yield Remark(function.operand(statement, place), "warning", "metadata", message)
 
 
 def check(
@@ -218,77 +217,12 @@ def _chunks(stream: Stream) -> Iterator[bytes]:
 
 
 def _joined(parts: Iterable[Findings]) -> Findings:
-    count = 0
-    findings: list[Finding] = []
-    for part in parts:
-        count += part.instructions
-        findings += part.findings
-    return Findings(count, tuple(findings))
+    whole = list(parts)
+    findings = tuple(finding for part in whole for finding in part)
+    return Findings(sum(part.instructions for part in whole), findings, sum(part.uncovered for part in whole))
 
 
 def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:
     names = list(allowed)
     if value is not None and value not in names:
         raise ValueError(f"unknown {what} {value!r}; known: {', '.join(names)}")
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _spelling(opcode: bytes) -> str:
-    """An opcode without blanks."""
-    return b"".join(opcode.split()).decode(errors="replace")
-
-
-def _predicate(token: Token, registers: Scopes) -> Iterator[_Remark]:
-    name = token.text.strip(b"@! \t\r\n")
-    kind = registers.known[name] or registers.unregistered(name)
-    if slip := _slip(token.text, name, kind):
-        yield _Remark(token, "error", "syntax", slip)
-    elif kind not in (PREDICATE, ANYTHING):
-        what = f"a .{kind} register" if kind else "not declared here"
-        yield _Remark(token, "error", "predicate", f"{name.decode()} must be a declared register of type .pred; it is {what}")
-
-
-def _slip(predicate: bytes, name: bytes, kind: str) -> str:
-    """What is wrong with how a predicate is written; empty where nothing is."""
-    if predicate.count(b"@") > 1:
-        return "an instruction can have only one predicate"
-    if not name:
-        return "a predicate must follow '@'"
-    if predicate.count(b"!") > 1:
-        return "a predicate can be negated only once"
-    return f"'@' is missing before {name.decode(errors='replace')}" if b"@" not in predicate and kind != ANYTHING else ""
-
-
-def _of_opcode(opcode: Token, diagnosis: Diagnosis) -> _Remark:
-    """A remark on the modifier that is wrong, or on the whole opcode."""
-    token = diagnosis.token.encode()
-    at = opcode.text.find(b"." + token) + 1 if token else 0
-    place = Token(token, opcode.offset + at) if at else opcode
-    return _Remark(place, "error", diagnosis.rule, diagnosis.message)
-
-
-def _place(function: Function, statement: Statement, fault: Fault) -> Token:
-    if fault.operand < 0:
-        return Token(statement.opcode, statement.start)
-    operand = function.operand(statement, fault.operand)
-    if fault.element < 0:
-        return operand
-    elements = operand_values.elements(operand)
-    return elements[fault.element] if fault.element < len(elements) else operand
-
-
-def _finding(function: Function, remark: _Remark, opcode: bytes, file: str) -> Finding:
-    line, column = function.position(remark.token.offset)
-    source, caret = function.source(remark.token.offset)
-    return Finding(
-        file=file,
-        line=line,
-        column=column,
-        severity=remark.severity,
-        rule=remark.rule,
-        instruction=_spelling(opcode)[:_MOST_OPCODE],
-        message=remark.message,
-        length=max(1, len(remark.token.text.decode(errors="replace"))),
-        source=source,
-        caret=caret,
-    )

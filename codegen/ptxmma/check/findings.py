@@ -39,13 +39,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """The result of a check: the number of matrix instructions that were read, and the findings, ordered by place.
+    """The result of a check.
 
-    Findings at the same place are ordered by severity, errors first.
+    Attributes:
+        instructions: the number of matrix instructions that were judged.
+        findings: ordered by place, and at the same place by severity, errors first.
+        uncovered: the number of matrix instructions that were not judged, because a macro, a template or an expression completes them.
     """
 
     instructions: int
     findings: tuple[Finding, ...]
+    uncovered: int = 0
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)

@@ -33,9 +33,10 @@ def text(findings: Findings, *, colour: bool = False, width: int = _WIDTH) -> st
 
 
 def as_json(findings: Findings) -> str:
-    """``{"instructions": n, "findings": [{"file", "line", "column", "severity", "rule", "instruction", "message"}, ...]}``."""
+    """One object: ``"instructions"``, ``"uncovered"``, and ``"findings"`` with an object for each."""
     rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in findings]
-    return json.dumps({"instructions": findings.instructions, "findings": rows}, indent=2) + "\n"
+    answer = {"instructions": findings.instructions, "uncovered": findings.uncovered, "findings": rows}
+    return json.dumps(answer, indent=2) + "\n"
 
 
 def sarif(findings: Findings, rules: Mapping[str, str]) -> str:

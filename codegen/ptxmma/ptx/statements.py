@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.model import Spec
 from ptxmma.ptx import tokens
+from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Scopes, Variables
 
 #: Where something new begins: a function, or another module in the same file.
@@ -29,9 +29,7 @@ _OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
 _OPERAND = re.compile(rb"\{[^{}]*\}|[^\s,{}][^,{}]*")
 _LISTED = re.compile(rb"\s*(?:\{[^{}]*\}|[^\s,{}][^,{}]*)\s*,")
 _BLANKS = b" \t\n\r\f\v"
-_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
-#: Bytes before an instruction that are looked at for its predicate.
-_BEFORE = 200
+
 #: Bytes outside functions that are kept at a time.
 _MOST_OUTSIDE = 1 << 20
 #: Bytes of the longest instruction that is read: the largest of all has some two thousand.
@@ -97,52 +95,6 @@ class Module:
         self.variables.declare(text)
 
 
-class Opcodes:
-    """How the instructions of a spec begin.
-
-    A family whose name is a single word owns every instruction that begins with this word, also one that does not exist; of the others
-    (``fence.proxy``) only the opcodes that the spec has are meant.
-    """
-
-    def __init__(self, spec: Spec) -> None:
-        families = {entry.family for entry in spec.instructions}
-        first = {entry.syntax.split(".")[0] for entry in spec.instructions}
-        whole = first & families
-        opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
-        exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
-        self._stems = [(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
-        #: The substrings to search for: "mma" is also part of "wgmma".
-        self._cores = [core for core, _ in self._stems if not any(other in core for other, _ in self._stems if other != core)]
-
-    def places(self, text: bytes) -> list[int]:
-        """The places, ascending, of the words in a text without comments that begin an instruction."""
-        places = []
-        for core in self._cores:
-            at = text.find(core)
-            while at >= 0:
-                for stem, exact in self._stems:
-                    start = at - stem.find(core)
-                    end = start + len(stem)
-                    word = start >= 0 and text.startswith(stem, start) and (not start or text[start - 1] not in _WORD)
-                    if word and (_follows(text, end, exact) or _slips(text, start, end)):
-                        places.append(start)
-                at = text.find(core, at + len(core))
-        return sorted(places) if len(self._cores) > 1 else places
-
-
-def _follows(text: bytes, end: int, exact: bool) -> bool:
-    """Whether a word that ends there begins an instruction: modifiers follow, or operands, or nothing."""
-    following = text[end : end + 1]
-    if following.isspace():
-        return exact or text[end : end + _BEFORE].lstrip()[:1] in b".;{%"
-    return following in (b".", b";") or (not exact and (following == b"%" or text[end : end + 2] == b"::"))
-
-
-def _slips(text: bytes, start: int, end: int) -> bool:
-    """Whether a word begins a statement, and a comma follows where a dot should."""
-    return text[end : end + 1] == b"," and text[max(0, start - _BEFORE) : start].rstrip()[-1:] in (b";", b":")
-
-
 class Function:
     """A function, or the text outside functions.
 
@@ -153,6 +105,8 @@ class Function:
             newlines are kept.
         line: of the text's first byte, from 1.
     """
+
+    uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
     def __init__(self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes) -> None:
         self.module = module
@@ -178,7 +132,7 @@ class Function:
 
     def _statement(self, start: int) -> Statement | None:
         text = self.text
-        before = text[max(0, start - _BEFORE) : start]
+        before = text[max(0, start - BEFORE) : start]
         before_it = before.rstrip()
         predicate = None
         if before_it and before_it[-1] not in b";{}:":
@@ -276,7 +230,7 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
     line = column = 1
     for raw, clean in tokens.cleaned(chunks):
         starts = (match.start() for match in _BEGIN.finditer(clean))
-        bounds = [0, *(start for start in starts if not start or clean[start - 1] not in _WORD), len(clean)]
+        bounds = [0, *(start for start in starts if not start or clean[start - 1] not in WORD), len(clean)]
         for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
             if number:
                 yield from complete()

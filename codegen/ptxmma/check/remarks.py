@@ -1,0 +1,92 @@
+"""What the checker has to say of a place in a function, and the finding that it becomes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxmma.check.diagnosis import Diagnosis
+from ptxmma.check.findings import Finding, Severity
+from ptxmma.check.operand_faults import Fault
+from ptxmma.ptx import operand_values
+from ptxmma.ptx.operand_values import ANYTHING, PREDICATE
+from ptxmma.ptx.scopes import Scopes
+from ptxmma.ptx.statements import Function, Statement, Token
+
+#: Characters of an opcode that a finding repeats.
+_MOST_OPCODE = 300
+
+
+class Remark(NamedTuple):
+    """A finding before its place is known in lines and columns."""
+
+    token: Token
+    severity: Severity
+    rule: str
+    message: str
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def spelling_of(opcode: bytes) -> str:
+    """An opcode without blanks."""
+    return b"".join(opcode.split()).decode(errors="replace")
+
+
+def of_predicate(token: Token, registers: Scopes) -> Iterator[Remark]:
+    """What is wrong with what precedes an instruction."""
+    name = token.text.strip(b"@! \t\r\n")
+    kind = registers.known[name] or registers.unregistered(name)
+    if slip := _slip(token.text, name, kind):
+        yield Remark(token, "error", "syntax", slip)
+    elif kind not in (PREDICATE, ANYTHING):
+        what = f"a .{kind} register" if kind else "not declared here"
+        yield Remark(token, "error", "predicate", f"{name.decode()} must be a declared register of type .pred; it is {what}")
+
+
+def _slip(predicate: bytes, name: bytes, kind: str) -> str:
+    """What is wrong with how a predicate is written; empty where nothing is."""
+    if predicate.count(b"@") > 1:
+        return "an instruction can have only one predicate"
+    if not name:
+        return "a predicate must follow '@'"
+    if predicate.count(b"!") > 1:
+        return "a predicate can be negated only once"
+    return f"'@' is missing before {name.decode(errors='replace')}" if b"@" not in predicate and kind != ANYTHING else ""
+
+
+def of_opcode(opcode: Token, diagnosis: Diagnosis) -> Remark:
+    """A remark on the modifier that is wrong, or on the whole opcode."""
+    token = diagnosis.token.encode()
+    at = opcode.text.find(b"." + token) + 1 if token else 0
+    place = Token(token, opcode.offset + at) if at else opcode
+    return Remark(place, "error", diagnosis.rule, diagnosis.message)
+
+
+def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
+    """The operand, or the element of it, that a fault is about."""
+    if fault.operand < 0:
+        return Token(statement.opcode, statement.start)
+    operand = function.operand(statement, fault.operand)
+    if fault.element < 0:
+        return operand
+    elements = operand_values.elements(operand)
+    return elements[fault.element] if fault.element < len(elements) else operand
+
+
+def finding_of(function: Function, remark: Remark, opcode: bytes, file: str) -> Finding:
+    """A remark with its place in the file."""
+    line, column = function.position(remark.token.offset)
+    source, caret = function.source(remark.token.offset)
+    return Finding(
+        file=file,
+        line=line,
+        column=column,
+        severity=remark.severity,
+        rule=remark.rule,
+        instruction=spelling_of(opcode)[:_MOST_OPCODE],
+        message=remark.message,
+        length=max(1, len(remark.token.text.decode(errors="replace"))),
+        source=source,
+        caret=caret,
+    )

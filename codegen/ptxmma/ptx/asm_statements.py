@@ -1,0 +1,220 @@
+"""The ``asm`` statements of C and C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.ptx.literals import integer
+from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
+from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.operand_values import ANYTHING
+from ptxmma.ptx.snippets import Snippet, replaced
+from ptxmma.ptx.statements import Function, Statement
+
+#: Characters of the longest string that is looked at.
+LONGEST = 1 << 20
+
+# An unclosed comment or literal extends to the end.  Escapes separate runs of other characters, so that a long literal takes no memory.
+_BLANK = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)|\s+|\\\r?\n"
+_RAW = r'R"(?P<mark>[^ ()\\\t\v\f\n"]{0,16})\((?P<raw>.*?)(?:\)(?P=mark)"|\Z)'
+_LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*)")'
+_OTHER = r"'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\.?\d(?:[eEpP][+-]|'?[\w.])*|(?P<word>[A-Za-z_]\w*)"
+_TOKEN = re.compile(f"(?P<blank>{_BLANK})|(?P<literal>{_LITERAL})|{_OTHER}|.", re.DOTALL)
+_DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition>[^\n]*)"
+_WORDS = re.compile(f"{_BLANK}|{_LITERAL}|{_OTHER}|{_DIRECTIVE}", re.DOTALL)
+_ASM = frozenset({"asm", "__asm", "__asm__"})
+_QUALIFIERS = frozenset({"volatile", "__volatile", "__volatile__", "inline", "__inline__", "goto"})
+#: An operand behind a character of an opcode, or anything else that a percent sign begins.
+_PLACEHOLDER = re.compile(r"(?<=[\w.:])(?P<operand>%(?:\d+|\[\w+\]))|%(?:%|[{}|=]|\[(?P<name>\w+)\])")
+
+
+class _Tokens:
+    """The tokens of C from a place on, without blanks."""
+
+    def __init__(self, text: Text, start: int) -> None:
+        self._rest = _TOKEN.finditer(text.chars, start)
+        self.now: re.Match[str] | None = None
+        self.step()
+
+    def step(self) -> None:
+        """Go on to the next token."""
+        self.now = next((match for match in self._rest if match["blank"] is None), None)
+
+    @property
+    def text(self) -> str:
+        """The token; ``""`` at the end."""
+        return self.now[0] if self.now else ""
+
+    def take(self, text: str) -> bool:
+        """Go on if this is the token."""
+        if self.text != text:
+            return False
+        self.step()
+        return True
+
+
+class _Conditions:
+    """The conditional sections of C that are open; code in those of ``#if 0`` does not exist."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, bool]] = []  # the condition, and whether its section is dead
+
+    def follow(self, directive: str, condition: str) -> None:
+        """Go past a directive."""
+        if directive.startswith("if"):
+            text = re.split("//|/[*]", condition)[0].strip() if directive == "if" else ""
+            self._open.append((text, text == "0"))
+        elif self._open:
+            text, _ = self._open.pop()
+            if directive != "endif":
+                self._open.append((text, text == "1"))
+
+    @property
+    def alive(self) -> bool:
+        """Whether code is compiled here, as far as can be seen."""
+        return not any(dead for _, dead in self._open)
+
+
+class _Operand(NamedTuple):
+    """An operand of an ``asm`` statement.
+
+    Attributes:
+        name: ``"x"`` of ``[x] "r"(value)``; ``""`` without one.
+        type: of the register that its constraint asks for; anything where that cannot be seen.
+        value: the constant that it is; None where that cannot be seen.
+    """
+
+    name: str
+    type: str
+    value: int | None
+
+
+def holds_assembly(text: str) -> bool:
+    """Whether a text has an ``asm`` statement of C."""
+    return "asm" in text and any(match["word"] in _ASM for match in _WORDS.finditer(text))
+
+
+class AsmReader:
+    """Finds the ``asm`` statements of a source.
+
+    Args:
+        source: the file.
+        opcodes: how matrix instructions start.
+        constraints: the type of the register that a constraint asks for.
+    """
+
+    def __init__(self, source: Source, opcodes: Opcodes, constraints: Mapping[str, str]) -> None:
+        self._source, self._opcodes, self._constraints = source, opcodes, constraints
+
+    def statements(self, text: Text) -> Iterator[Function]:
+        """The ``asm`` statements with matrix instructions in a text of C or C++."""
+        if "asm" in text.chars:
+            conditions = _Conditions()
+            for match in _WORDS.finditer(text.chars):
+                if match["directive"]:
+                    conditions.follow(match["directive"], match["condition"])
+                elif match["word"] in _ASM and conditions.alive:
+                    yield from self._statement(text, match.end())
+
+    def _statement(self, text: Text, start: int) -> Iterator[Function]:
+        tokens = _Tokens(text, start)
+        while tokens.text in _QUALIFIERS:
+            tokens.step()
+        if not tokens.take("("):
+            return
+        maker = TextBuilder(text)
+        _add_literals(maker, text, tokens)
+        known = tokens.text in (":", ")")
+        while tokens.text not in (":", ")", ""):  # a macro makes a part of it
+            tokens.step()
+            maker.put(" ", 0)
+            _add_literals(maker, text, tokens)
+        made = maker.made()
+        if len(made.chars) > LONGEST or not self._opcodes.places(made.chars.encode("utf-8", "replace")):
+            return
+        operands = self._operands(tokens) if known else []
+        types = {f"%{number}": operand.type for number, operand in enumerate(operands)}
+        types |= {f"%_{operand.name}_": operand.type for operand in operands if operand.name}
+        yield Snippet(self._source, _as_ptx(made, operands), self._opcodes, types, _any, numbered=bool(types), known=known)
+
+    def _operands(self, tokens: _Tokens) -> list[_Operand]:
+        """The operands of an ``asm`` statement; none where a macro makes some of them."""
+        operands: list[_Operand] = []
+        for _ in ("outputs", "inputs"):
+            if not tokens.take(":"):
+                break
+            while tokens.text not in (":", ")", ""):
+                name = ""
+                if tokens.take("["):
+                    name = tokens.text
+                    tokens.step()
+                    tokens.take("]")
+                if not tokens.now or tokens.now["inside"] is None:
+                    return []  # nobody knows how many there are
+                constraint = tokens.now["inside"].lstrip("=+&")
+                tokens.step()
+                expression = _parenthesised(tokens)
+                if expression is None:
+                    return []
+                tokens.take(",")
+                operands.append(_Operand(name, self._type(constraint, operands), _constant(constraint, expression)))
+        return operands
+
+    def _type(self, constraint: str, operands: Sequence[_Operand]) -> str:
+        number = int(constraint) if constraint.isdecimal() and len(constraint) < 4 else -1
+        return operands[number].type if 0 <= number < len(operands) else self._constraints.get(constraint, ANYTHING)
+
+
+def _any(_: Statement) -> bool:
+    return True
+
+
+def _add_literals(maker: TextBuilder, text: Text, tokens: _Tokens) -> None:
+    """Add adjacent literals, which form one string."""
+    while tokens.now and tokens.now["literal"] is not None:
+        match = tokens.now
+        if match["raw"] is not None:
+            maker.keep(*match.span("raw"))
+        else:
+            unescaped(maker, text.chars, *match.span("inside"), C_ESCAPES)
+        tokens.step()
+
+
+def _parenthesised(tokens: _Tokens) -> str | None:
+    """Go past an expression in parentheses: what is in them, or None where there is no such expression."""
+    depth = 0
+    inside: list[str] = []
+    while tokens.now:
+        depth += {"(": 1, ")": -1}.get(tokens.text, 0)
+        if depth == 0 and tokens.text != ")":
+            return None
+        inside.append(tokens.text)
+        tokens.step()
+        if depth == 0:
+            return " ".join(inside[1:-1])
+    return None
+
+
+def _constant(constraint: str, expression: str) -> int | None:
+    """The value of an operand that must be a constant; None where a template or a macro gives it."""
+    return integer(expression.encode("utf-8", "replace")) if constraint in ("n", "i") else None
+
+
+def _as_ptx(text: Text, operands: Sequence[_Operand]) -> Text:
+    """The text of ``asm`` as PTX: ``%%`` is a percent sign, and ``%[x]`` becomes a name.
+
+    An operand inside an opcode is replaced by its value, if that is known: ``m16n8k%14`` with ``"n"(16)``.
+    """
+    values = {f"%{number}": operand.value for number, operand in enumerate(operands)}
+    values |= {f"%[{operand.name}]": operand.value for operand in operands if operand.name}
+
+    def by(match: re.Match[str]) -> str:
+        word = match["operand"]
+        if word is None:
+            return str((match["name"] and f"%_{match['name']}_") or match[0][1].replace("=", "0"))
+        value = values.get(word)
+        return str(value) if value is not None else f"%_{word[2:-1]}_" if word[1] == "[" else word
+
+    return replaced(text, _PLACEHOLDER, by)

@@ -1,0 +1,60 @@
+"""How matrix instructions begin, and where in a text they do."""
+
+from __future__ import annotations
+
+from ptxmma.model import Spec
+
+#: Characters of words.
+WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
+#: Bytes before an instruction that are looked at for its predicate.
+BEFORE = 200
+
+
+class Opcodes:
+    """How the instructions of a spec begin.
+
+    A family whose name is a single word owns every instruction that begins with this word, also one that does not exist; of the others
+    (``fence.proxy``) only the opcodes that the spec has are meant.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        families = {entry.family for entry in spec.instructions}
+        first = {entry.syntax.split(".")[0] for entry in spec.instructions}
+        whole = first & families
+        opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
+        exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
+        self._stems = [(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
+        #: The substrings to search for: "mma" is also part of "wgmma".
+        self._cores = [core for core, _ in self._stems if not any(other in core for other, _ in self._stems if other != core)]
+
+    def mentioned(self, text: bytes) -> bool:
+        """Whether a text may have an instruction: places() of what is made of it may not be empty."""
+        return any(core in text for core in self._cores)
+
+    def places(self, text: bytes) -> list[int]:
+        """The places, ascending, of the words in a text without comments that begin an instruction."""
+        places = []
+        for core in self._cores:
+            at = text.find(core)
+            while at >= 0:
+                for stem, exact in self._stems:
+                    start = at - stem.find(core)
+                    end = start + len(stem)
+                    word = start >= 0 and text.startswith(stem, start) and (not start or text[start - 1] not in WORD)
+                    if word and (_follows(text, end, exact) or _slips(text, start, end)):
+                        places.append(start)
+                at = text.find(core, at + len(core))
+        return sorted(places) if len(self._cores) > 1 else places
+
+
+def _follows(text: bytes, end: int, exact: bool) -> bool:
+    """Whether a word that ends there begins an instruction: modifiers follow, or operands, or nothing."""
+    following = text[end : end + 1]
+    if following.isspace():
+        return exact or text[end : end + BEFORE].lstrip()[:1] in b".;{%"
+    return following in (b".", b";") or (not exact and (following == b"%" or text[end : end + 2] == b"::"))
+
+
+def _slips(text: bytes, start: int, end: int) -> bool:
+    """Whether a word begins a statement, and a comma follows where a dot should."""
+    return text[end : end + 1] == b"," and text[max(0, start - BEFORE) : start].rstrip()[-1:] in (b";", b":")

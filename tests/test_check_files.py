@@ -1,0 +1,128 @@
+"""Which files ``ptxmma check`` reads, in which language, and what it says of those that it does not read."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ptxmma.check import Checker
+from ptxmma.check.discovery import discover
+from ptxmma.cli import main
+from ptxmma.ptx.languages import SUFFIXES, UNREAD
+
+PTX = ".version 8.0\n.target sm_90a\n.entry k() { wgmma.fence.sync.aligned; }\n"
+BAD = PTX.replace("aligned", "bad")
+CUDA = '#include <mma.h>\n__global__ void k() { asm volatile("\\n\\twgmma.fence.sync.bad;"); }\n'
+LLVM = 'define void @k() {\n  call void asm sideeffect "wgmma.fence.sync.bad;", ""()\n  ret void\n}\n'
+
+
+def run(*arguments: str | Path, text: str = "") -> tuple[int, list[str], list[str]]:
+    """The exit code, the lines of standard output that name a place, and those of standard error."""
+    done = CliRunner().invoke(main, ["check", *map(str, arguments)], input=text)
+    return done.exit_code, [line for line in done.stdout.splitlines() if "error:" in line], done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("suffix", sorted(SUFFIXES))
+def test_every_ending_has_its_language(suffix: str, tmp_path: Path) -> None:
+    text = {"ptx": BAD, "c++": CUDA, "llvm": LLVM, "python": 'x = "wgmma.fence.sync.bad;"\n'}[SUFFIXES[suffix]]
+    file = tmp_path / f"kernel{suffix.upper()}"
+    file.write_text(text, encoding="utf-8")
+    code, findings, summary = run(file)
+    assert (code, len(findings)) == (1, 1)
+    assert summary == ["1 file, 1 instruction checked, 1 finding"]
+
+
+@pytest.mark.parametrize("name", ["kernel", "kernel.tpp", "kernel.txt"])
+@pytest.mark.parametrize("text", [BAD, CUDA, LLVM, "  wgmma.fence.sync.bad;\n"])
+def test_other_endings_are_told_by_their_text(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert run(tmp_path / name)[0] == 1
+    assert run(text=text)[:2] == (1, [line.replace(str(tmp_path / name), "-") for line in run(tmp_path / name)[1]])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["kernel.ptx", "kernel.cu", "kernel"])
+def test_encodings(name: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(CUDA if name.endswith("cu") else BAD, encoding=encoding)
+    assert run(tmp_path / name)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        *((f"kernel{suffix}", b"", f"it is {language}, which is not supported") for suffix, language in UNREAD.items()),
+        ("kernel.cubin", b"\x7fELF\0\0", "it is not text"),
+        ("notes.md", b"# Notes\n\nSome prose about mma.\n", "it looks like neither PTX"),
+        ("kernel.py", b'x = "wgmma.fence.sync.aligned;"\ny = (\n', "line 3 is not Python"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(name: str, data: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    code, _, said = run(tmp_path / name)
+    assert code == 2
+    assert said[0].startswith(f"error: {tmp_path / name}: cannot be read: {reason}")
+
+
+def test_a_language_may_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.rs"
+    file.write_text(CUDA, encoding="utf-8")
+    assert run("--language", "c++", file)[0] == 1
+    assert run("--language", "python", text='x = "wgmma.fence.sync.bad;"')[0] == 1
+    assert run("--language", "c++", text=BAD)[0] == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n", ".version 8.0\n.target sm_90a\n", "int main() { return 0; }\n"])
+def test_files_without_matrix_instructions_are_clean(text: str, tmp_path: Path) -> None:
+    file = tmp_path / ("a.cc" if "main" in text else "a.ptx")
+    file.write_text(text, encoding="utf-8")
+    assert run(file) == (0, [], ["1 file, 0 instructions checked, 0 findings"])
+
+
+def test_the_summary_counts_what_is_not_covered(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text('asm("wgmma.fence." SYNC ";"); asm("wgmma.fence.sync.aligned;");', encoding="utf-8")
+    assert run(tmp_path / "a.cu")[2] == ["1 file, 1 instruction checked, 0 findings; 1 not covered"]
+
+
+def tree(root: Path) -> None:
+    for name in ("a.ptx", "deep/er/b.cuh", "deep/c.mlir", "README.md", "build/d.ptx", ".hidden/e.ptx", "broken.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(CUDA if name.endswith("cuh") else BAD if "ptx" in name else '"wgmma.fence" (', encoding="utf-8")
+    (root / ".gitignore").write_text("build/\n", encoding="utf-8")
+
+
+def names(root: Path) -> set[str]:
+    return {Path(file).relative_to(root).as_posix() for file in discover(str(root)).files}
+
+
+def test_directories(tmp_path: Path) -> None:
+    tree(tmp_path)
+    assert names(tmp_path) == {"a.ptx", "build/d.ptx", "deep/er/b.cuh", "broken.py"}
+    code, findings, said = run(tmp_path)
+    assert (code, len(findings)) == (1, 3)
+    assert said[0].startswith(f"skipped: {tmp_path / 'broken.py'}: cannot be read: line 2 is not Python")
+    assert said[1:] == ["3 files, 3 instructions checked, 3 findings; 2 files skipped"]
+
+
+def test_directories_of_git(tmp_path: Path) -> None:
+    """What is ignored is left out; what is not yet tracked is not; a program in the repository's configuration does not run."""
+    tree(tmp_path)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "add", "a.ptx"], check=True)
+    subprocess.run(["git", "-C", tmp_path, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'}; false"], check=True)
+    assert names(tmp_path) == {"a.ptx", "deep/er/b.cuh", ".hidden/e.ptx", "broken.py"}
+    assert names(tmp_path / "deep") == {"er/b.cuh"}
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_directory_without_anything_to_read(tmp_path: Path) -> None:
+    assert run(tmp_path) == (0, [], ["0 files, 0 instructions checked, 0 findings"])
+
+
+def test_checker_takes_a_language(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(CUDA, encoding="utf-8")
+    checker = Checker()
+    assert checker.check_file(tmp_path / "a.txt").instructions == 1
+    assert checker.check_file(tmp_path / "a.txt", "ptx").instructions == 0
