@@ -29,25 +29,13 @@ namespace gemm_sm90 {
 namespace ptx = cuda::ptx;
 
 // What C++ calls a type, and in what its products are summed.
-template <class T, class Sum = void>
-struct Named {
-  using Type = T;
-  using Accumulator = Sum;
-};
-template <class Element>
-struct Traits;
-template <>
-struct Traits<ptxmma::bf16> : Named<__nv_bfloat16, ptxmma::f32> {};
-template <>
-struct Traits<ptxmma::f16> : Named<__half, ptxmma::f32> {};
-template <>
-struct Traits<ptxmma::e4m3> : Named<__nv_fp8_e4m3, ptxmma::f32> {};
-template <>
-struct Traits<ptxmma::s8> : Named<int8_t, ptxmma::s32> {};
-template <>
-struct Traits<ptxmma::f32> : Named<float> {};
-template <>
-struct Traits<ptxmma::s32> : Named<int32_t> {};
+template <class Element> struct Traits;
+template <> struct Traits<ptxmma::bf16> { using Type = __nv_bfloat16; using Accumulator = ptxmma::f32; };
+template <> struct Traits<ptxmma::f16> { using Type = __half; using Accumulator = ptxmma::f32; };
+template <> struct Traits<ptxmma::e4m3> { using Type = __nv_fp8_e4m3; using Accumulator = ptxmma::f32; };
+template <> struct Traits<ptxmma::s8> { using Type = int8_t; using Accumulator = ptxmma::s32; };
+template <> struct Traits<ptxmma::f32> { using Type = float; };
+template <> struct Traits<ptxmma::s32> { using Type = int32_t; };
 
 // Two neighbours in a row of D.
 __device__ inline __nv_bfloat162 pair(__nv_bfloat16, float x, float y) { return __floats2bfloat162_rn(x, y); }
@@ -136,8 +124,8 @@ struct Gemm {
   using B = typename Multiply::template b_tile<
       major_b, SWIZZLE, major_b == PTXMMA_MAJORNESS_K ? columns : ceil_div(columns, span) * span, span>;
 
-  // D leaves through shared memory, in chunks that are as high as an instruction and one span wide. Where the last one would reach beyond
-  // the tile, it starts earlier and writes some columns once more.
+  // D leaves through shared memory, in chunks that are as high as an instruction and one span wide. Where the last one would reach
+  // beyond the tile, it starts earlier and writes some columns once more.
   static constexpr int chunk = SPAN / sizeof(Output), chunks = ceil_div(columns, chunk);
   using D = ptxmma::shared_tile<Result, PTXMMA_MAJORNESS_K, SWIZZLE, Multiply::m, chunk>;
 
