@@ -19,7 +19,7 @@ from ptxmma.matrices.scaling import Format
 from ptxmma.model import BlockFormat
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
-_OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE = 0, 1, 3, 6, 7, 8
+_OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE, _TOO_LARGE = 0, 1, 3, 6, 7, 8, 9
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
 
 _LIBRARY = """
@@ -175,6 +175,12 @@ def _matrix(rows: int, cols: int, seed: int) -> Any:
     return np.where(random.random((rows, cols)) < 0.1, 0, values).astype(np.float32)
 
 
+def _clamped(matrix: Any, form: Format, tensor_scale: float = 1) -> Any:
+    """What C takes of a matrix that Python is to saturate."""
+    most = np.float32(form.element.largest * form.scale.largest * tensor_scale) if form.scale.mantissa else np.float32(np.inf)
+    return matrix.clip(-most, most)
+
+
 def _entries(catalog: Catalog) -> list[tuple[BlockFormat, Format]]:
     named = scaling.formats(database=catalog.database)
     return [(entry, named[entry.name]) for entry in catalog.database.spec.block_formats]
@@ -187,7 +193,8 @@ def test_matrices_equal_those_of_python(catalog: Catalog, library: ctypes.CDLL, 
         shape = (4, 3 * form.block) if axis else (3 * form.block, 6)
         matrix = _matrix(*shape, seed=axis)
         matrix[:, :2] = 0
-        expected = scaling.quantise(matrix, form, axis=axis, tensor_scale=tensor_scale)
+        expected = scaling.quantise(matrix, form, axis=axis, tensor_scale=tensor_scale, saturate=True)
+        matrix = _clamped(matrix, form, tensor_scale)
         elements = np.full(matrix.size // 2 if form.element.bits == 4 else matrix.size, 0xA5, np.uint8)
         scales = np.empty(expected.scales.shape, np.uint8)
         sizes = [ctypes.c_size_t(size) for size in (*shape, form.block)]
@@ -205,7 +212,8 @@ def test_matrices_equal_those_of_python(catalog: Catalog, library: ctypes.CDLL, 
 def test_one_block_is_quantised_as_in_a_matrix(catalog: Catalog, library: ctypes.CDLL) -> None:
     for entry, form in _entries(catalog):
         matrix = _matrix(form.block, 3, seed=5)
-        expected = scaling.quantise(matrix, form, axis=0)
+        expected = scaling.quantise(matrix, form, axis=0, saturate=True)
+        matrix = _clamped(matrix, form)
         elements, scale = np.empty(form.block, np.uint8), np.empty(1, np.uint8)
         function = getattr(library, f"ptxmma_quantise_block_{entry.element}_{entry.scale}")
         column = ctypes.c_void_p(matrix.ctypes.data + 4)
@@ -335,6 +343,28 @@ def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Cata
 
 
 # --- registers --------------------------------------------------------------------------------------------------------------
+
+
+def test_blocks_that_would_saturate_are_refused(library: ctypes.CDLL) -> None:
+    elements, scales = np.full(16, 0xA5, np.uint8), np.full(2, 0xA5, np.uint8)
+    values = np.ones((1, 32), np.float32)
+    block = [ctypes.c_size_t(1), ctypes.c_size_t(16)]
+    sizes = [ctypes.c_size_t(size) for size in (1, 32, 16)]
+    for top, scale, status in (
+        (2784, 1, _OK),
+        (-10_000, 1, _TOO_LARGE),
+        (np.nextafter(np.float32(2784), 1e9), 1, _TOO_LARGE),
+        (1, 1e-5, _TOO_LARGE),
+    ):
+        values[0, 20] = top
+        outputs = (ctypes.c_float(scale), _pointer(elements), _pointer(scales))
+        last = (ctypes.c_uint32(1), *outputs)
+        assert library.ptxmma_quantise_block_e2m1_ue4m3(_pointer(values[:, 16:]), *block, *outputs) == status
+        assert library.ptxmma_quantise_e2m1_ue4m3(_pointer(values), *sizes, *last) == status
+        if status == _OK:
+            assert scales[1] == 0x7E
+            elements[:], scales[:] = 0xA5, 0xA5
+        assert set(elements.tolist() + scales.tolist()) == {0xA5}, "nothing is written"
 
 
 def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL, include: Path) -> None:

@@ -131,7 +131,7 @@ def test_ties_go_to_even_and_neighbours_of_ties_do_not(catalog: Catalog, name: s
 def test_blocks_equal_exact_arithmetic(formats: dict[str, Format], name: str, dtype: Any) -> None:
     form = formats[name]
     matrix = _random((_ROWS, _BLOCKS * form.block), 1, dtype)
-    elements, scales = scaling.quantise(matrix, form)
+    elements, scales = scaling.quantise(matrix, form, saturate=True)
     assert elements.dtype == types.dtype(form.element)
     assert scales.dtype == types.dtype(form.scale)
     assert elements.shape == matrix.shape
@@ -150,7 +150,7 @@ def test_the_error_is_half_a_step_unless_saturated(formats: dict[str, Format], n
     shape = (2, form.block)
     numbers = st.floats(-(2.0**20), 2.0**20, width=32)
     matrix = data.draw(arrays.arrays(np.float32, shape, elements=numbers))
-    elements, scales = scaling.quantise(matrix, form, tensor_scale=1)
+    elements, scales = scaling.quantise(matrix, form, tensor_scale=1, saturate=True)
     back = scaling.dequantise(elements, scales, form)
     factors = scales.astype(np.float64)
     magnitude = np.abs(types.numbers(elements.view(np.uint8), form.element))
@@ -166,7 +166,7 @@ def test_the_error_is_half_a_step_unless_saturated(formats: dict[str, Format], n
 @pytest.mark.parametrize("name", _NAMES)
 def test_quantising_what_was_quantised_changes_nothing(formats: dict[str, Format], name: str) -> None:
     form = formats[name]
-    once = scaling.quantise(_random((16, 8 * form.block), 2), form)
+    once = scaling.quantise(_random((16, 8 * form.block), 2), form, saturate=True)
     again = scaling.quantise(scaling.dequantise(*once, form), form)
     np.testing.assert_array_equal(again.scales.view(np.uint8), once.scales.view(np.uint8))
     np.testing.assert_array_equal(again.elements.view(np.uint8), once.elements.view(np.uint8))
@@ -178,7 +178,7 @@ def test_powers_of_two_over_the_whole_range(formats: dict[str, Format], name: st
     form = formats[name]
     matrix = np.zeros((1, form.block), np.float32)
     matrix[0, 1], matrix[0, 2] = math.ldexp(1, exponent), -math.ldexp(1, exponent)
-    elements, scales = scaling.quantise(matrix, form, tensor_scale=1)
+    elements, scales = scaling.quantise(matrix, form, tensor_scale=1, saturate=True)
     scale, codes = _expected(matrix[0].tolist(), form)
     assert (scales.view(np.uint8)[0, 0], elements.view(np.uint8)[0].tolist()) == (scale, codes)
 
@@ -231,11 +231,11 @@ def test_a_factor_that_is_no_number_makes_its_block_none(formats: dict[str, Form
 def test_the_axis_decides_which_elements_are_neighbours(formats: dict[str, Format], name: str) -> None:
     form = formats[name]
     matrix = _random((2 * form.block, 5 * form.block), 3)
-    elements, scales = scaling.quantise(matrix, form, axis=0)
-    turned = scaling.quantise(np.ascontiguousarray(matrix.T), form)
+    elements, scales = scaling.quantise(matrix, form, axis=0, saturate=True)
+    turned = scaling.quantise(np.ascontiguousarray(matrix.T), form, saturate=True)
     np.testing.assert_array_equal(elements.T, turned.elements)
     np.testing.assert_array_equal(scales.T, turned.scales)
-    view = scaling.quantise(matrix.T, form)
+    view = scaling.quantise(matrix.T, form, saturate=True)
     np.testing.assert_array_equal(view.elements, turned.elements)
     np.testing.assert_array_equal(scaling.dequantise(elements, scales, form, axis=0), scaling.dequantise(*turned, form).T)
 
@@ -244,10 +244,10 @@ def test_batches_and_large_matrices_equal_their_parts(formats: dict[str, Format]
     form = formats["nvfp4"]
     batch = _random((2, 3, 48, 4096), 4)
     for axis in (-1, -2):
-        elements, scales = scaling.quantise(batch, form, axis=axis)
+        elements, scales = scaling.quantise(batch, form, axis=axis, saturate=True)
         back = scaling.dequantise(elements, scales, form, axis=axis)
         for place in np.ndindex(2, 3):
-            part = scaling.quantise(batch[place], form, axis=axis)
+            part = scaling.quantise(batch[place], form, axis=axis, saturate=True)
             np.testing.assert_array_equal(elements[place], part.elements)
             np.testing.assert_array_equal(scales[place], part.scales)
             np.testing.assert_array_equal(back[place], scaling.dequantise(*part, form, axis=axis))
@@ -279,6 +279,48 @@ def test_the_shape_crops_padding(formats: dict[str, Format], axis: int) -> None:
 def test_a_vector_is_cropped_too(formats: dict[str, Format]) -> None:
     packed = scaling.quantise(_random((40,), 5), formats["mxfp4"], pad=True)
     assert scaling.dequantise(*packed, formats["mxfp4"], shape=(40,)).shape == (40,)
+
+
+def test_blocks_that_would_saturate_are_refused(formats: dict[str, Format]) -> None:
+    form = formats["nvfp4"]
+    matrix = np.ones((4, 64), np.float32)
+    matrix[1, 40], matrix[3, 0] = -10_000, 65_504
+    for dtype in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16):
+        peak = float(abs(matrix.astype(dtype)[1, 40]))
+        with pytest.raises(
+            ValueError,
+            match=rf"scales\[1, 2\] would be above 448.0, the largest ue4m3: its block reaches {peak}, more than 2688.0, and 2 blocks are"
+            rf" like that; divide .* tensor_scale=tensor_scale\(matrix, format\), or pass saturate=True",
+        ):
+            scaling.quantise(matrix.astype(dtype), form)
+    with pytest.raises(ValueError, match=r"scales\[0, 2\] would be above .* divided by tensor_scale = 9.99.*e-06 reaches 100000.0, more"):
+        scaling.quantise(np.repeat(np.array([[0, 0, 1, 1]], np.float32), 16, axis=1), form, tensor_scale=1e-5)
+    saturated = scaling.quantise(matrix, form, saturate=True)
+    assert scaling.dequantise(*saturated, form)[[1, 3], [40, 0]].tolist() == [-2688, 2688]
+    clamped = scaling.quantise(matrix.clip(-2688, 2688), form)
+    np.testing.assert_array_equal(saturated.elements, clamped.elements)
+    np.testing.assert_array_equal(saturated.scales, clamped.scales)
+    scale = float(scaling.tensor_scale(matrix, form))
+    assert scaling.dequantise(*scaling.quantise(matrix, form, tensor_scale=scale), form, tensor_scale=scale)[3, 0] == 65_504
+
+
+def test_what_rounds_to_the_largest_factor_does_not_saturate(formats: dict[str, Format]) -> None:
+    form = formats["nvfp4"]
+    most = np.float32(6 * 464)  # half way between 448 and the 480 that ue4m3 has no code for
+    assert scaling.quantise(np.full((1, 16), most), form).scales.astype(np.float32) == 448
+    with pytest.raises(ValueError, match=r"its block reaches 2784.000"):
+        scaling.quantise(np.full((1, 16), np.nextafter(most, np.float32(np.inf))), form)
+
+
+def test_powers_of_two_have_an_end_too(formats: dict[str, Format]) -> None:
+    form = formats["mxfp4"]
+    most = np.nextafter(2.0**130, 0)
+    assert scaling.quantise(np.full((1, 32), most), form).scales.view(np.uint8) == 254
+    with pytest.raises(
+        ValueError, match=r"would be above 1.70.*e\+38, the largest ue8m0: .* and 1 block is like that; divide it first, or"
+    ):
+        scaling.quantise(np.full((1, 32), 2.0**130), form)
+    assert scaling.quantise(np.full((1, 32), 2.0**130), form, saturate=True).scales.view(np.uint8) == 254
 
 
 def test_blocks_that_would_be_lost_are_refused(formats: dict[str, Format]) -> None:
@@ -339,8 +381,8 @@ def test_torch_tensors_share_the_rules(formats: dict[str, Format]) -> None:
     torch = pytest.importorskip("torch")
     matrix = _random((4, 64), 7)
     for name in _NAMES:
-        expected = scaling.quantise(matrix, formats[name])
-        elements, scales = scaling.quantise(torch.from_numpy(matrix), formats[name])
+        expected = scaling.quantise(matrix, formats[name], saturate=True)
+        elements, scales = scaling.quantise(torch.from_numpy(matrix), formats[name], saturate=True)
         assert scales.dtype == (torch.float8_e4m3fn if name == "nvfp4" else torch.float8_e8m0fnu)
         assert elements.dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.uint8)
         assert elements.view(torch.uint8).numpy().tolist() == expected.elements.view(np.uint8).tolist()
@@ -392,7 +434,7 @@ def test_both_operands_of_an_instruction_multiply(scaled: list[Instruction]) -> 
     m, n, k = instruction.shape or (0, 0, 0)
     a, b = _random((m, k), 8), _random((k, n), 9)
     left, right = scaling.of(instruction, "a"), scaling.of(instruction, "b")
-    qa, qb = scaling.quantise(a, left), scaling.quantise(b, right)
+    qa, qb = scaling.quantise(a, left, saturate=True), scaling.quantise(b, right, saturate=True)
     assert qa.scales.shape == (m, k // left.block)
     assert qb.scales.shape == (k // right.block, n)
     for held, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales)):

@@ -62,7 +62,7 @@ def encode(values: Array, element: ElementType, work: Float) -> Array:
     sticky += rest  # reaches the last bit that counts unless all below it are 0
     bits |= sticky
     bits >>= work.bits.type(shift)
-    return table.take(bits)
+    return table.take(bits.view(f"i{bits.itemsize}"))  # NumPy before 2.1 takes no places of 64 unsigned bits
 
 
 @functools.cache

@@ -7,11 +7,12 @@ factor.  The type of the factor decides how it is chosen:
   elements' numbers, as the OCP Microscaling Formats v1.0, section 6.3, say;
 * with one (ue4m3) it is the largest magnitude over the largest number of the elements, rounded to nearest even.
 
-Both are clamped to the range of their type.  Elements are the numbers over the factor, rounded to nearest even and saturated:
-they are never NaN or infinite.  A block of zeros gets the smallest factor.
+Elements are the numbers over the factor, rounded to nearest even and saturated: they are never NaN or infinite.  A block of zeros
+gets the smallest factor.
 
 Types with a mantissa have a small range: the factors of ue4m3 reach from 2**-9 to 448.  With them the whole matrix is divided by a
-:func:`tensor_scale` first.  Without one, a block whose factor would be rounded to zero, so that its numbers were lost, is an error.
+:func:`tensor_scale` first.  Without one, a block whose factor would be rounded to zero, so that its numbers were lost, is an error.  So
+is, unless saturation is asked for, a block whose factor would be rounded to more than the largest.
 
 >>> import numpy as np
 >>> quantised = quantise(np.full((1, 32), 6.5, np.float32), "mxfp4")
@@ -22,7 +23,7 @@ Types with a mantissa have a small range: the factors of ue4m3 reach from 2**-9 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,7 @@ def quantise(
     axis: int | None = None,
     tensor_scale: float | None = None,
     pad: bool = False,
+    saturate: bool = False,
     database: DatabaseLike = None,
 ) -> Quantised:
     """A matrix as narrow elements and one scale factor for each block.
@@ -75,6 +77,8 @@ def quantise(
         tensor_scale: one float32 by which all is divided first, as NVFP4 has it; see :func:`tensor_scale`.  With one, blocks that are too
             small beside the largest become zeros.
         pad: whether to append zeros where the matrix ends within a block.
+        saturate: whether blocks that are too large get the largest factor, so that their numbers beyond the largest element times that
+            factor become that product.
         database: whose formats a name means.
 
     Returns:
@@ -83,8 +87,8 @@ def quantise(
     Raises:
         TypeError: an axis that is not an integer.
         ValueError: a NaN or an infinity (the message names the first), another dtype, an empty matrix, an axis out of range, a size that
-            is not a multiple of the block, a tensor scale that is not a positive number, or, without one, a block of small numbers whose
-            factor would be zero.
+            is not a multiple of the block, a tensor scale that is not a positive number, without one, a block of small numbers whose
+            factor would be zero, or, without ``saturate``, a block of large numbers whose factor its type does not reach.
     """
     form = format_of(format, axis, database)
     array = checked_input(matrix)
@@ -105,8 +109,10 @@ def quantise(
         if int(peaks.max()) >= work.infinity:
             raise ValueError(_not_finite(array, divisor))
         factors[part] = _factors(peaks, form, work)
-        if divisor is None and form.scale.mantissa and ((factors[part] == 0) & (peaks != 0)).any():
+        if divisor is None and form.scale.mantissa and _vanishing(peaks, form, work).any():
             raise ValueError(_lost(array, place, form, work))
+        if not saturate and _beyond(peaks, form, work).any():
+            raise ValueError(_too_large(array, place, form, work, divisor))
         by = decoder(form.scale).take(factors[part]).astype(work.dtype, copy=False)
         by[by == 0] = np.inf  # a factor that was rounded to zero leaves zeros, each with its sign
         values /= by[:, :, None]
@@ -120,9 +126,27 @@ def _factors(peaks: Array, form: Format, work: Float) -> Array:
     """The codes of the scale factors of blocks whose largest magnitudes have these bits."""
     if form.scale.mantissa:
         return encode(peaks.view(work.dtype) / work.dtype.type(form.element.largest), form.scale, work)
-    exponents = (peaks >> work.bits.type(work.mantissa)).astype(np.int32)  # of subnormal numbers 0: still less than the smallest factor
-    codes: Array = np.clip(exponents + (form.scale.bias - work.bias - form.element.emax), 0, form.scale.largest_code)
+    codes: Array = np.clip(_exponents(peaks, form, work), 0, form.scale.largest_code)
     return codes
+
+
+def _exponents(peaks: Array, form: Format, work: Float) -> Array:
+    """The codes of scale factors without a mantissa, as if they had no bounds."""
+    exponents = (peaks >> work.bits.type(work.mantissa)).astype(np.int32)  # of subnormal numbers 0: still less than the smallest factor
+    codes: Array = exponents + (form.scale.bias - work.bias - form.element.emax)
+    return codes
+
+
+def _vanishing(peaks: Array, form: Format, work: Float) -> Array:
+    """Which blocks, not all zeros, would have a factor of zero."""
+    return np.asarray((peaks != 0) & (_factors(peaks, form, work) == 0))
+
+
+def _beyond(peaks: Array, form: Format, work: Float) -> Array:
+    """Which blocks would have a factor that rounds to more than the largest of its type."""
+    if form.scale.mantissa:
+        return np.asarray(peaks.view(work.dtype) / work.dtype.type(form.element.largest) > work.dtype.type(form.scale.rounds_to_largest))
+    return np.asarray(_exponents(peaks, form, work) > form.scale.largest_code)
 
 
 def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = None) -> np.float32:
@@ -152,18 +176,43 @@ def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = 
 
 
 def _lost(array: Array, place: int, form: Format, work: Float) -> str:
-    """The message for a matrix with blocks whose factors would be rounded to zero: the first, and how many there are."""
-    peaks = np.abs(in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
-    peaks = peaks.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
-    with np.errstate(invalid="ignore"):  # there may be a NaN further on
-        lost = (peaks != 0) & (_factors(peaks.view(work.bits), form, work) == 0)
-    index = tuple(map(int, np.unravel_index(int(lost.argmax()), lost.shape)))
-    count = int(lost.sum())
+    """The message for a matrix with blocks whose factors would be rounded to zero."""
+    index, peak, others = _first(array, place, form, work, None, _vanishing)
     return (
-        f"scales[{', '.join(map(str, index))}] would be 0: its block reaches {float(peaks[index])}, too little for {form.scale.name}, and"
-        f" {count} {'block is' if count == 1 else 'blocks are'} like that; divide the whole matrix first, with"
+        f"{index} would be 0: its block reaches {peak}, too little for {form.scale.name}, and {others}; divide the whole matrix first, with"
         f" tensor_scale=tensor_scale(matrix, format)"
     )
+
+
+def _too_large(array: Array, place: int, form: Format, work: Float, divisor: np.float32 | None) -> str:
+    """The message for a matrix with blocks whose factors would be above the largest."""
+    index, peak, others = _first(array, place, form, work, divisor, _beyond)
+    reached = f"reaches {peak}" if divisor is None else f"divided by tensor_scale = {divisor} reaches {peak}"
+    scaled = "divide the whole matrix first, with tensor_scale=tensor_scale(matrix, format)" if form.scale.mantissa else "divide it first"
+    return (
+        f"{index} would be above {form.scale.largest}, the largest {form.scale.name}: its block {reached}, more than"
+        f" {form.element.largest * form.scale.largest}, and {others}; {scaled}, or pass saturate=True"
+    )
+
+
+def _first(
+    array: Array,
+    place: int,
+    form: Format,
+    work: Float,
+    divisor: np.float32 | None,
+    wrong: Callable[[Array, Format, Float], Array],
+) -> tuple[str, float, str]:
+    """The first block with a wrong factor: the factor's place and the block's largest magnitude; and how many there are, in words."""
+    peaks = np.abs(in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
+    peaks = peaks.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
+    with np.errstate(all="ignore"):  # there may be a NaN further on
+        if divisor is not None:
+            peaks /= work.dtype.type(divisor)
+        marked = wrong(peaks.view(work.bits), form, work)
+    index = tuple(map(int, np.unravel_index(int(marked.argmax()), marked.shape)))
+    count = int(marked.sum())
+    return f"scales[{', '.join(map(str, index))}]", float(peaks[index]), f"{count} {'block is' if count == 1 else 'blocks are'} like that"
 
 
 def _not_finite(array: Array, divisor: np.float32 | None) -> str:

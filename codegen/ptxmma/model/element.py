@@ -54,6 +54,11 @@ class ElementType(Entry, frozen=True, kw_only=True):
         """Floating point: the largest number, e.g. 448 for e4m3."""
         return float(2.0**self.emax * (1 + (self.largest_code & (1 << self.mantissa) - 1) * self.unit))
 
+    @property
+    def rounds_to_largest(self) -> float:
+        """Floating point: the largest number that is not nearer to what would follow the largest, e.g. 464 for e4m3."""
+        return float(self.largest + 2.0**self.emax * self.unit / 2)
+
 
 class Container(Entry, frozen=True, kw_only=True):
     """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""

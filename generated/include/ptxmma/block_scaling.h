@@ -16,7 +16,9 @@
  * `tensor_scale` is no option there: 1 is a tensor scale as any other. Take the one that
  * ptxmma_tensor_scale_e2m1_ue4m3() gives for the whole matrix, and give it to both directions.
  * Python gives the same bits for the same tensor scale; only without one, which C cannot say, does
- * it refuse such blocks.
+ * it refuse such blocks. Blocks whose factor would round to more than the largest are an error,
+ * PTXMMA_ERROR_TOO_LARGE, in C and in Python; numbers that are clamped to +-2688.0 times the tensor
+ * scale are not.
  *
  * Matrices are row-major and without gaps. Elements of 4 bits lie two in a byte, the first one in
  * the low bits; all others one in a byte, in its low bits. With `axis` 1 the neighbours are those in
@@ -743,13 +745,18 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue4m3(float peak) {
   return ptxmma_encode_ue4m3(peak / 6.0f);
 }
 
+/** 1 if the factor of a block with the largest magnitude `peak` does not round to more than the largest, else 0. */
+PTXMMA_FN int ptxmma_scale_fits_e2m1_ue4m3(float peak) {
+  return peak / 6.0f <= 464.0f;
+}
+
 /**
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  * A block that is too small for its factor becomes zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
- * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number),
+ * _NOT_FINITE (a NaN or an infinity, also after the division) or _TOO_LARGE; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, size_t stride, size_t block,
     float tensor_scale, uint8_t *elements, uint8_t *scale) {
@@ -761,6 +768,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, si
   if (!(tensor_scale > 0.0f) || !ptxmma_scaling_finite(tensor_scale)) return PTXMMA_ERROR_RANGE;
   peak = ptxmma_scaling_peak(values, stride, block, tensor_scale);
   if (peak >= 0x7f800000) return PTXMMA_ERROR_NOT_FINITE;
+  if (!ptxmma_scale_fits_e2m1_ue4m3(ptxmma_scaling_float(peak))) return PTXMMA_ERROR_TOO_LARGE;
   *scale = (uint8_t)ptxmma_scale_e2m1_ue4m3(ptxmma_scaling_float(peak));
   factor = ptxmma_decode_ue4m3(*scale);
   for (i = 0; i < block; i++)
@@ -773,8 +781,8 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, si
  * Blocks that are too small for their factors become zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
- * also after the division); nothing is written then.
+ * _RANGE (another axis, a tensor scale that is no positive number), _NOT_FINITE (a NaN or an infinity,
+ * also after the division) or _TOO_LARGE; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t rows, size_t cols,
     size_t block, uint32_t axis, float tensor_scale, uint8_t *elements, uint8_t *scales) {
@@ -785,6 +793,9 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t r
   if (status != PTXMMA_OK) return status;
   for (i = 0; i < rows * cols; i++)
     if (!ptxmma_scaling_finite(values[i] / tensor_scale)) return PTXMMA_ERROR_NOT_FINITE;
+  for (i = 0; i < rows * cols; i++)
+    if (!ptxmma_scale_fits_e2m1_ue4m3(ptxmma_scaling_float(ptxmma_scaling_peak(values + i, 1, 1, tensor_scale))))
+      return PTXMMA_ERROR_TOO_LARGE;
   for (i = 0; i < rows * cols / block; i++) {
     const size_t start = axis ? i * block : i / cols * block * cols + i % cols;
     const uint32_t peak = ptxmma_scaling_peak(values + start, stride, block, tensor_scale);

@@ -377,7 +377,7 @@ def test_metadata(machine: Machine, metadata: list[Metadata]) -> None:
         packed = random.integers(0, 256, (held.rows, held.selectors * held.chunks // FIELDS), np.uint8)
         registers = np.zeros(threads, np.uint32)
         machine.run(f"{stem} pack all", threads, packed, registers, numbers=(packed.shape[1],))
-        np.testing.assert_array_equal(registers, held.pack_tiles(packed)[0, 0], stem)
+        np.testing.assert_array_equal(registers, held.pack_tiles(packed, check=False)[0, 0], stem)
         for selector in range(held.selectors):
             fields = np.zeros((held.rows, held.chunks), np.uint8)
             machine.run(f"{stem} field", fields.size, packed, registers, fields, numbers=(0, selector))
@@ -386,7 +386,7 @@ def test_metadata(machine: Machine, metadata: list[Metadata]) -> None:
 
             one = np.full(threads, 0x5A, np.uint32)
             machine.run(f"{stem} pack", threads, np.ascontiguousarray(unpacked), one, numbers=(unpacked.shape[1], selector))
-            np.testing.assert_array_equal(one, held.pack(unpacked, selector), stem)
+            np.testing.assert_array_equal(one, held.pack(unpacked, selector, check=False), stem)
 
 
 def test_scale_factors(machine: Machine, scales: list[Scales]) -> None:
@@ -421,7 +421,11 @@ def test_block_scaling(machine: Machine, catalog: Catalog, formats: list[BlockFo
     for entry in formats:
         shape = (16, 5 * entry.block) if axis else (5 * entry.block, 16)
         matrix, factor = _spread(shape), np.array([tensor_scale], np.float32)
-        expected = scaling.quantise(matrix, entry.name, axis=axis, tensor_scale=tensor_scale)
+        form = scaling.formats(database=catalog.database)[entry.name]
+        if form.scale.mantissa:  # more would be an error
+            most = np.float32(form.element.largest * form.scale.largest * tensor_scale)
+            matrix = matrix.clip(-most, most)
+        expected = scaling.quantise(matrix, form, axis=axis, tensor_scale=tensor_scale)
         codes, factors = (part.view(np.uint8) for part in expected)
         wanted = _in_memory(codes, memory_bits(layouts.element_type(catalog.database.spec, entry.element)))
         held, scale, status = np.full_like(wanted, 0x5A), np.full_like(factors, 0x5A), np.full(1, 77, np.int32)
