@@ -22,6 +22,7 @@ from ptxmma_layouts import mma
 
 import bench_check
 import bench_commands
+import bench_explorer
 import bench_registers
 import bench_sparse
 from ptxmma import paths
@@ -47,6 +48,7 @@ def main() -> None:
     for name, (walls, _) in rounds.items():
         print(f"{name:<58}{statistics.median(walls) * 1e3:>7.0f} ms  {limits.get(name, '')}")
     bench_commands.main()
+    bench_explorer.main()
     bench_check.main()
     _numpy()
     bench_registers.main()

@@ -20,6 +20,7 @@ from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ptxmma import paths
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
@@ -28,6 +29,7 @@ from ptxmma.generator.emit import Output, docs
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.fragment_relations import Relations
+from ptxmma.matrices import pictures
 from ptxmma.matrices.operations import operation
 from ptxmma.model import Layout, Version, formula
 from ptxmma.model.bitmap import domain
@@ -556,6 +558,19 @@ def test_numbers(values: tuple[int, ...], shown: str) -> None:
     assert rest.numbers(values) == shown
 
 
+def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(catalog: Catalog, outputs: dict[str, str]) -> None:
+    opened = 0
+    for path, text in outputs.items():
+        for picture, state in re.findall(r"figure:: \.\./(pictures/\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text):
+            instruction = catalog.find(state)
+            held = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
+            drawn = re.sub(r"<!--.*?-->\n", "", outputs[picture])
+            assert any(pictures.operand(operand) == drawn for operand in held), (path, state)
+            opened += 1
+        assert text.count("figure:: ../pictures/") == text.count(":target: ../../explorer.html#i="), path
+    assert opened > 100
+
+
 # --- the site ---------------------------------------------------------------------------------------------------------------
 
 
@@ -581,6 +596,11 @@ def search_index(site: Path) -> dict[str, dict[str, object]]:
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index: dict[str, dict[str, object]] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
     return index
+
+
+def test_the_site_has_the_explorer(site: Path) -> None:
+    assert (site / "explorer.html").read_bytes() == paths.EXPLORER.read_bytes()
+    assert 'href="explorer.html"' in (site / "questions.html").read_text(encoding="utf-8")
 
 
 def test_the_search_finds_every_opcode(catalog: Catalog, site: Path) -> None:

@@ -8,6 +8,8 @@ export { instructionGroups, instructionOf, instructions } from "./instructions.j
 export { instructionMeant as instruction } from "./spellings.js";
 export { arrangements, bitsOf } from "./arrangements.js";
 export { toCute, toTriton } from "./interop.js";
-export { accessPatterns, bankWords, decodedDescriptor, encodedDescriptor, MemoryImage, memoryFacts, readableTypes, wavefronts } from "./images.js";
+export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
+export { decodedDescriptor, encodedDescriptor, memoryFacts } from "./descriptors.js";
+export { MemoryImage, readableTypes } from "./images.js";
 export { compressedRow, fieldBits, keptColumns, prunedRow } from "./sparsity.js";
 export { cFunctions, csvText, inlineAssembly, ptxText, pythonFunctions, shortName, wrapperCall } from "./source_texts.js";

@@ -18,7 +18,7 @@ _TEMPLATES = "javascript"
 #: The modules that are written by hand; what the explorer alone uses stands in a folder of its own.
 _LIBRARY = (
     "index.js", "bit_maps.js", "layout_records.js", "instructions.js", "spellings.js", "arrangements.js", "interop.js", "source_texts.js",
-    "images.js", "sparsity.js",
+    "descriptors.js", "images.js", "bank_accesses.js", "sparsity.js",
 )  # fmt: skip
 
 

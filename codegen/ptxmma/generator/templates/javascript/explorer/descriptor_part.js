@@ -1,6 +1,6 @@
 /** A matrix descriptor, editable both ways; steps along k, and the box of TMA. */
 
-import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../images.js";
+import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../descriptors.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
 
 /** @typedef {import("../images.js").MemoryImage} MemoryImage */

@@ -3,7 +3,7 @@
 import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { memoryFacts } from "../images.js";
+import { memoryFacts } from "../descriptors.js";
 import { CopyView } from "./copy_view.js";
 import { copyButton, fill, h } from "./dom.js";
 import { helpDialog, keyboard } from "./keyboard.js";

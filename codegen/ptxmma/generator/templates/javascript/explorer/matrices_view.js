@@ -10,7 +10,7 @@ import { chosenOf, chosenText } from "./state.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./board.js").Spot} Spot */
-/** @typedef {import("./board.js").Table} BoardTable */
+/** @typedef {import("./table_drawing.js").Table} BoardTable */
 /** @typedef {import("./scene.js").Focus} Focus */
 /** @typedef {import("./scene.js").Panel} Panel */
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -150,7 +150,6 @@ function tableOf(panel, colour) {
   const { table } = panel;
   const size = `${panel.rows} × ${panel.cols}`;
   const type = table?.operand.type ? ` ${table.operand.type}` : "";
-  const corners = table?.axes ?? ["row", "col"];
   return {
     id: panel.id,
     title: panel.title,
@@ -160,16 +159,15 @@ function tableOf(panel, colour) {
     down: panel.down,
     across: panel.across,
     wide: table?.layout.kind === "metadata" ? 1.5 : 1,
-    corner: corners.filter(Boolean).join(" \\ "),
     rowName: String,
     colName: String,
     cell(row, col) {
       const place = panel.places[row * panel.cols + col];
-      if (!table || !place) return { fill: "", top: "", label: "", key: "", words: "" };
+      if (!table || !place) return { fill: "", top: "", label: "", key: "" };
       const fills = { lane: () => colourOf(place.lane), register: () => hueOf(place.register), warp: () => hueOf(Math.floor(place.lane / WARP)) };
       const paint = /** @type {Record<string, () => string>} */ (fills)[colour] ?? fills.lane;
       const label = table.layout.kind === "address" ? "" : shortName(place, table);
-      return { fill: paint(), top: `T${place.lane}`, label: label || " ", key: table.perRegister > 1 ? `${place.lane}.${place.register}` : "", words: label };
+      return { fill: paint(), top: `T${place.lane}`, label: label || " ", key: table.perRegister > 1 ? `${place.lane}.${place.register}` : "" };
     },
   };
 }

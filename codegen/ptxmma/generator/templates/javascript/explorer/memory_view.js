@@ -1,7 +1,9 @@
 /** A matrix in shared memory: its image, what accesses cost, its descriptor. */
 
 import { database } from "../database.js";
-import { accessPatterns, bankWords, MemoryImage, memoryFacts, readableTypes } from "../images.js";
+import { accessPatterns, bankWords } from "../bank_accesses.js";
+import { memoryFacts } from "../descriptors.js";
+import { MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
 import { choice, fill, h, numberField, segments } from "./dom.js";
@@ -186,7 +188,7 @@ function spanOf(image, { line, unit }, axis) {
  * The image as a table: a row for each turn through the banks, a cell for each 16 bytes.
  * @param {MemoryImage} image
  * @param {MemoryFacts} facts
- * @returns {import("./board.js").Table}
+ * @returns {import("./table_drawing.js").Table}
  */
 function imageTable(image, facts) {
   const row = facts.banks.count * facts.banks.bytes;
@@ -203,13 +205,12 @@ function imageTable(image, facts) {
     down: 0,
     across: 0,
     wide: 2.6,
-    corner: "address \\ banks",
     rowName: (line) => String((first + line) * row),
     colName: (col) => `${col * banks}–${(col + 1) * banks - 1}`,
     cell(line, col) {
       const unit = known.get((first + line) * row + col * facts.alignment);
-      if (!unit) return { fill: "", top: "", label: "", key: "", words: "" };
-      return { fill: colourOf(unit.line), top: `${spanOf(image, unit, "x")}, ${spanOf(image, unit, "k")}`, label: "", key: "", words: "" };
+      if (!unit) return { fill: "", top: "", label: "", key: "" };
+      return { fill: colourOf(unit.line), top: `${spanOf(image, unit, "x")}, ${spanOf(image, unit, "k")}`, label: "", key: "" };
     },
   };
 }
