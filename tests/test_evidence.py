@@ -173,10 +173,10 @@ def test_what_is_missing_or_broken_is_listed_and_no_error(toy: Path, tmp_path: P
     result = CliRunner().invoke(main, ["validate", "--spec", str(toy)])
     assert result.exit_code == 0, result.output
     said = result.stderr.splitlines()
-    assert f"{folder / 'mutation.jsonl'}: it is missing: nobody asked this witness" in said
+    assert f"{folder / 'mutation.jsonl'}: the file is missing; this witness has not been run" in said
     assert any(line.startswith(f"{folder / 'corpus.jsonl'}:1: ") for line in said)
-    assert any(re.search(r"assembler.jsonl: nobody asked about \d+ instructions: toy\.", line) for line in said)
-    assert f"{folder / 'assembler.jsonl'}: nobody asked about the targets sm_99" in said
+    assert any(re.search(r"assembler.jsonl: \d+ instructions are unproven: toy\.", line) for line in said)
+    assert f"{folder / 'assembler.jsonl'}: these targets are unproven: sm_99" in said
     assert any("peers.jsonl: 1 instructions have changed since: toy." in line for line in said)
     (folder / "assembler.jsonl").write_text("<<<<<<< HEAD\n", encoding="utf-8")
     assert CliRunner().invoke(main, ["generate", "--spec", str(toy), "--out", str(tmp_path / "out")]).exit_code == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-#: A wheel carries ``spec/`` and ``generated/`` inside the package; in a checkout they stand at its top.
+#: A wheel carries ``spec/`` and ``generated/`` inside the package; in a checkout they are at its top.
 _INSTALLED = (_PACKAGE / "data").is_dir()
 _ROOT = _PACKAGE / "data" if _INSTALLED else _PACKAGE.parent.parent
 
@@ -16,6 +16,6 @@ DATABASE = GENERATED / "database" / "ptxmma.json"
 INCLUDE = GENERATED / "include"
 CMAKE = GENERATED / "cmake"
 EXPLORER = GENERATED / "javascript" / "explorer.html"
-#: Where ``ptxmma generate`` writes unless told otherwise: the checkout, or with an installed wheel the working directory.
+#: Where ``ptxmma generate`` writes by default: the checkout, or with an installed wheel the working directory.
 CHECKOUT = Path() if _INSTALLED else _ROOT
 ASSEMBLERS = CHECKOUT / ".cache" / "assemblers"

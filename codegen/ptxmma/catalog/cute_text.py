@@ -61,8 +61,8 @@ class _Reader:
 
     def swizzle(self) -> Swizzle | None:
         """``Sw<3,4,3>``, if it is there."""
-        found = self._take(_SWIZZLE)
-        return Swizzle(*map(int, found.groups())) if found else None
+        match = self._take(_SWIZZLE)
+        return Swizzle(*map(int, match.groups())) if match else None
 
     def layout(self) -> tuple[Modes, Modes]:
         """Shape and stride."""
@@ -94,27 +94,27 @@ class _Reader:
             modes.append(self._modes(depth + 1))
         return tuple(modes)
 
-    def _integer(self, wanted: str) -> int:
-        found = self._take(_INTEGER, wanted)
-        assert found
-        return int(found[1] or found[2])
+    def _integer(self, expected: str) -> int:
+        match = self._take(_INTEGER, expected)
+        assert match
+        return int(match[1] or match[2])
 
-    def _take(self, token: str | re.Pattern[str], wanted: str = "") -> re.Match[str] | None:
-        """What is next, if it is this; what is ``wanted`` must be there."""
+    def _take(self, token: str | re.Pattern[str], expected: str = "") -> re.Match[str] | None:
+        """Takes ``token`` if it comes next; with ``expected``, which names it in the error, it must."""
         blanks = _BLANKS.match(self.text, self.at)
         assert blanks
         self.at = blanks.end()
-        found = re.compile(re.escape(token) if isinstance(token, str) else token).match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        elif wanted:
-            self._fail(wanted)
-        return found
+        match = re.compile(re.escape(token) if isinstance(token, str) else token).match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        elif expected:
+            self._fail(expected)
+        return match
 
-    def _fail(self, wanted: str) -> NoReturn:
-        rest = self.text[self.at :]
-        found = repr(rest[:12]) if rest else "the end of the text"
-        raise ValueError(f"column {self.at + 1}: expected {wanted}, not {found}")
+    def _fail(self, expected: str) -> NoReturn:
+        remaining = self.text[self.at :]
+        ahead = repr(remaining[:12]) if remaining else "the end of the text"
+        raise ValueError(f"column {self.at + 1}: expected {expected}, not {ahead}")
 
 
 def _of_elements(swizzle: Swizzle, bits: int) -> Swizzle:

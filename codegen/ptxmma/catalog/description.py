@@ -100,15 +100,15 @@ def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | Non
 
 def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
     """The layouts of its operands, each once, as expressions both ways."""
-    held: dict[str, tuple[Layout, list[str]]] = {}
+    users: dict[str, tuple[Layout, list[str]]] = {}
     for operand in _operands(instruction):
         if operand.layout is not None:
-            held.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand.name)
-    found = []
-    for layout, operands in held.values():
+            users.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand.name)
+    layouts = []
+    for layout, operands in users.values():
         forward, back = both_ways(layout)
-        found.append({"name": layout.name, "kind": layout.kind, "operands": operands, "forward": forward, "back": back})
-    return found
+        layouts.append({"name": layout.name, "kind": layout.kind, "operands": operands, "forward": forward, "back": back})
+    return layouts
 
 
 def _evidence(instruction: Instruction) -> dict[str, Any]:

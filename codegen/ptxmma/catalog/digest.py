@@ -1,13 +1,14 @@
-"""Digests of what the database says of an instruction, by which evidence knows whether it still covers it.
+"""Digests of the facts about an instruction.  Evidence stores them, and is outdated where they have changed.
 
-Each digest is made of a plain text: PTX, numbers and bit maps, never names of our own structures.  So words for readers, citations and
-the way in which the spec says a fact leave it as it is, and a fact that a witness relied on changes it.
+A digest hashes plain text: PTX, numbers and bit maps, never names of our own structures.  It changes with every fact that a witness relied
+on, and not with titles, notes, citations or the form in which the spec writes a fact.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator
+from typing import cast
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
@@ -21,11 +22,11 @@ _FEW = 64
 
 
 def asked(instruction: Instruction, targets: Collection[str]) -> str:
-    """What an assembler is asked about an instruction: its operands, and the first version of each of the targets that accepts it.
+    """The digest of what an assembler can check: the operands, and the first version of each target that accepts the instruction.
 
     Args:
         instruction: in any database.
-        targets: those that assemblers were asked about; another one leaves the digest as it is.
+        targets: those that the assemblers were run for; other targets do not change the digest.
     """
     accepted = instruction.accepted_by()
     forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]
@@ -33,17 +34,17 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
 
 
 def _text(operand: Operand) -> str:
-    """What stands for an operand in a line: ``4f32``, ``b32``, or the first immediate where it takes no register."""
+    """The text of an operand: ``4f32``, ``b32``, or the first immediate where it takes no register."""
     if not operand.takes_register:
         return str(operand.immediates[0]) if operand.immediates else ""
     return f"{operand.registers if operand.elements else ''}{operand.register_types[0]}"
 
 
 def computed(instruction: Instruction) -> str:
-    """What a chip computes and another project defines: each operand's registers, constants, element type and place of every bit.
+    """The digest of what a chip or another project can check: each operand's registers, constants, element type and place of every bit.
 
-    Of a sparse instruction its legal metadata fields belong to it, of one that reads shared memory the descriptor's bits, the
-    swizzles and the formulas of the canonical layouts.
+    It includes the legal metadata fields of a sparse instruction.  For an instruction that reads shared memory it includes the
+    descriptor's bits, the swizzles and the formulas of the canonical layouts.
     """
     return _digest(_computed(instruction))
 
@@ -90,14 +91,14 @@ def _immediates(operand: Operand) -> str:
 
 def _layout(database: Database, layout: Layout) -> str:
     """The digest of a layout's map; many instructions share one."""
-    known: dict[str, str] = database.memo.setdefault("layout digests", {})
-    if layout.name not in known:
-        known[layout.name] = _digest([bit_map(layout.map)])
-    return known[layout.name]
+    digests: dict[str, str] = database.memo.setdefault("layout digests", {})
+    if layout.name not in digests:
+        digests[layout.name] = _digest([bit_map(layout.map)])
+    return digests[layout.name]
 
 
 def _shared_memory(database: Database) -> str:
-    """The digest of what is known of operands in shared memory."""
+    """The digest of the facts about operands in shared memory."""
     if "shared memory digest" not in database.memo:
         memory = database.spec.shared_memory
         assert memory is not None
@@ -105,8 +106,7 @@ def _shared_memory(database: Database) -> str:
         modes = [f"{mode.name} {mode.encoding} {mode.bytes} {mode.pattern}" for mode in memory.swizzles]
         offsets = [f"{entry.majorness} {'/'.join(entry.swizzles)} {entry.offset}" for entry in memory.layouts]
         database.memo["shared memory digest"] = _digest([*fields, *modes, *offsets, memory.swizzle_formula, memory.base_offset])
-    found: str = database.memo["shared memory digest"]
-    return found
+    return cast(str, database.memo["shared memory digest"])
 
 
 def _digest(texts: list[str] | Iterator[str]) -> str:

@@ -1,14 +1,14 @@
 """The evidence of each instruction and each layout: ``evidence.json`` beside ``ptxmma.json``.
 
-A witness covers the facts that the database had when a witness was asked.  Where one of them has changed since, it is shown as outdated;
-what nobody was asked about is shown as unproven.  Neither is an error.
+A witness covers the facts that the database had when the witness was run.  Evidence is outdated where one of these facts has changed since.
+An instruction that no witness covers is unproven.  Neither is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -26,7 +26,7 @@ class Executed(Entry, frozen=True, kw_only=True):
         chip: name.
         launches: with random whole numbers, against the product of the matrices.
         wrong: launches in which an element was wrong.
-        machine: matrix instructions of the chip that the assembler made of it: ``("1 HMMA.16816.F32",)``; ``("none",)`` where it made
+        machine: matrix instructions of the chip that the assembler emitted for it: ``("1 HMMA.16816.F32",)``; ``("none",)`` where it made
             ordinary instructions, such as loads or a function; empty for an instruction without matrices, which ran beside the products
             of others.
     """
@@ -54,7 +54,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
 
     Attributes:
         assembled: the targets on which the assembler of a CUDA release accepts it, by release.
-        executed: what chips did with it; empty where none that was asked can run it.
+        executed: what chips did with it; empty where no tested chip can run it.
         peers: definitions of other projects that lay its operands out in the same way.
         differing: those that do not.
         stale: which of these answers are outdated, because a fact that they cover has changed: ``("silicon",)``.
@@ -72,8 +72,8 @@ class Evidence(Entry, frozen=True, kw_only=True):
         return _status(self.executed)
 
 
-class Held(Entry, frozen=True, kw_only=True):
-    """How often a layout was held against a chip.
+class LayoutRuns(Entry, frozen=True, kw_only=True):
+    """How often a chip confirmed or contradicted a layout.
 
     Attributes:
         chip: name.
@@ -92,13 +92,13 @@ class LayoutEvidence(Entry, frozen=True, kw_only=True):
     """The evidence of one layout.
 
     Attributes:
-        executed: against which chips it was held; empty where none that was asked runs an instruction with it.
+        executed: the runs on each chip; empty where no tested chip runs an instruction with it.
         agreeing: peer -> how many of its definitions lay an operand out in the same way: ``{"CuTe": 12}``.
         differing: the definitions that do not.
         stale: which of these answers are outdated.
     """
 
-    executed: tuple[Held, ...] = ()
+    executed: tuple[LayoutRuns, ...] = ()
     agreeing: dict[str, int] = msgspec.field(default_factory=dict)
     differing: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
@@ -109,15 +109,15 @@ class LayoutEvidence(Entry, frozen=True, kw_only=True):
         return _status(self.executed)
 
 
-def _status(executed: Iterable[Executed | Held]) -> str:
-    told = [f"{ran.chip}: {ran.launches} launches" + (f", {ran.wrong} wrong" if ran.wrong else "") for ran in executed]
-    return "; ".join(told) or "not executed"
+def _status(executed: Iterable[Executed | LayoutRuns]) -> str:
+    texts = [f"{ran.chip}: {ran.launches} launches" + (f", {ran.wrong} wrong" if ran.wrong else "") for ran in executed]
+    return "; ".join(texts) or "not executed"
 
 
 class Row(Entry, frozen=True, kw_only=True):
     """One instruction; ``assembled`` is an index into :attr:`Summary.answers`."""
 
-    assembled: int | None = None  # None: no assembler was asked
+    assembled: int | None = None  # None: no assembler was run on it
     executed: tuple[Executed, ...] = ()
     peers: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
@@ -125,25 +125,25 @@ class Row(Entry, frozen=True, kw_only=True):
 
 
 class Summary(Entry, frozen=True, kw_only=True):
-    """All of it."""
+    """The evidence of all instructions and layouts."""
 
     generated: str = ""  # what made the file, from what
     tools: tuple[Tool, ...]
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
-    held: dict[str, LayoutEvidence]  # by the layout's name; those of which nobody knows are left out
+    held: dict[str, LayoutEvidence]  # by the layout's name; layouts without evidence are left out
     instructions: dict[str, Row]
 
     @property
     def layouts(self) -> dict[str, int]:
-        """The launches of each layout that was held against a chip."""
+        """The launches of each layout that a chip has run."""
         return {name: sum(each.launches for each in proof.executed) for name, proof in self.held.items() if proof.executed}
 
     def of_layout(self, name: str) -> LayoutEvidence:
-        """The evidence for a layout; empty where nobody knows of it."""
+        """The evidence for a layout; empty where there is none."""
         return self.held.get(name, LayoutEvidence())
 
     def of(self, canonical: str) -> Evidence:
-        """The evidence for an instruction; empty where nothing was asked."""
+        """The evidence for an instruction; empty where there is none."""
         row = self.instructions.get(canonical)
         if row is None:
             return Evidence()
@@ -155,20 +155,19 @@ NOTHING = Summary(tools=(), answers=(), held={}, instructions={})
 
 
 def of(database: Database) -> Summary:
-    """The summary of a database: the one that lies beside it, or that of its ``spec/evidence/``; else an empty one.
+    """The summary of a database: from the file beside it or from its ``spec/evidence/``; empty without either.
 
     Raises:
         ValueError: the file beside it is not a summary.
     """
-    known = database.memo.get("evidence")
-    if known is None:
+    summary: Any = database.memo.get("evidence")
+    if summary is None:
         path = database.memo.get("path")
-        known = _load(Path(path).with_name(FILE)) if path else NOTHING
-    elif callable(known):  # the generator works it out when somebody asks
-        known = known()
-    database.memo["evidence"] = known
-    found: Summary = known
-    return found
+        summary = _load(Path(path).with_name(FILE)) if path else NOTHING
+    elif callable(summary):  # the generator computes it on first use
+        summary = summary()
+    database.memo["evidence"] = summary
+    return cast(Summary, summary)
 
 
 def _load(path: Path) -> Summary:

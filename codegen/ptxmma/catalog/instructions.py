@@ -163,23 +163,23 @@ def instructions(
     Raises:
         ValueError: a family, target, version, type or shape that the database does not have; it names the closest.
     """
-    held = catalog(database)
-    spec = held.database.spec
+    in_database = catalog(database)
+    spec = in_database.database.spec
     _known("family", family, (entry.family for entry in spec.instructions))
     target = None if target is None else target_named(spec, target)
     _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
     _known("atype", atype, (entry.name for entry in spec.types.elements))
     elements = None if element is None else types_named(spec, element)
     if shape is not None:
-        _known("shape", shape, (text for found in held.all() for text in _shapes(found)))
-    return _passing(held, family, target, ptx, atype, elements, shape, sparse)
+        _known("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
+    return _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
 
 
-def _shapes(found: Instruction) -> tuple[str, ...]:
+def _shapes(instruction: Instruction) -> tuple[str, ...]:
     """The texts that name an instruction's shape, the one for every N last."""
-    if found.shape is None:
+    if instruction.shape is None:
         return ()
-    return found.variant.shape, found.variant.shape_label
+    return instruction.variant.shape, instruction.variant.shape_label
 
 
 def _type_of_a(instruction: Instruction) -> str:
@@ -189,7 +189,7 @@ def _type_of_a(instruction: Instruction) -> str:
 
 
 def _passing(
-    held: Catalog,
+    in_database: Catalog,
     family: str | None,
     target: str | None,
     ptx: str | None,
@@ -198,19 +198,19 @@ def _passing(
     shape: str | None,
     sparse: bool | None,
 ) -> Iterator[Instruction]:
-    for found in held.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
-        if atype is not None and atype != _type_of_a(found):
+    for instruction in in_database.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
+        if atype is not None and atype != _type_of_a(instruction):
             continue
-        if elements is not None and not any(value in elements for value in found.qualifiers.values()):
+        if elements is not None and not any(value in elements for value in instruction.qualifiers.values()):
             continue
-        if shape is not None and shape not in _shapes(found):
+        if shape is not None and shape not in _shapes(instruction):
             continue
         if target is not None or ptx is not None:
-            accepted = found.accepted_by()
+            accepted = instruction.accepted_by()
             first = [accepted[target]] if target in accepted else [] if target else list(accepted.values())
             if not any(ptx is None or version <= ptx for version in first):
                 continue
-        yield found
+        yield instruction
 
 
 def types_named(spec: Spec, name: str) -> tuple[str, ...]:

@@ -101,8 +101,8 @@ def _view(layout: Layout, n: int | None) -> _View:
     if n is not None:
         raise ValueError(f"{layout.name} has no columns of N: leave n out")
     back = layout.map.inverse()
-    held = next(name for name in back.inputs if name != "lane")
-    return _View({name: 1 << width for name, width in back.outputs.items()}, _modes(back, "lane"), _modes(back, held))
+    values = next(name for name in back.inputs if name != "lane")
+    return _View({name: 1 << width for name, width in back.outputs.items()}, _modes(back, "lane"), _modes(back, values))
 
 
 def _fragment(layout: Layout, n: int | None) -> _View:

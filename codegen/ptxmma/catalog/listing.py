@@ -37,30 +37,30 @@ class Line(NamedTuple):
 def lines(instructions: Iterable[Instruction], *, merged: bool = True) -> list[Line]:
     """A line for each set of instructions that differ in n alone; with ``merged`` false a line for each instruction."""
     if not merged:
-        return [_line([found]) for found in instructions]
+        return [_line([instruction]) for instruction in instructions]
     alike: dict[object, list[Instruction]] = {}
-    for found in instructions:
-        alike.setdefault((_spelling(found), found.documented), []).append(found)
+    for instruction in instructions:
+        alike.setdefault((_spelling(instruction), instruction.documented), []).append(instruction)
     return [_line(entries) for candidates in alike.values() for entries in _by_acceptance(candidates)]
 
 
 def _by_acceptance(candidates: Sequence[Instruction]) -> list[list[Instruction]]:
     """Instructions in sets of which each is accepted by the same targets from the same versions on."""
     sets: list[tuple[dict[str, Version], list[Instruction]]] = []
-    for found in candidates:
-        accepted = found.accepted_by()
+    for instruction in candidates:
+        accepted = instruction.accepted_by()
         entries = next((entries for other, entries in sets if other == accepted), None)
         if entries is None:
-            sets.append((accepted, [found]))
+            sets.append((accepted, [instruction]))
         else:
-            entries.append(found)
+            entries.append(instruction)
     return [entries for _, entries in sets]
 
 
-def _spelling(found: Instruction) -> str:
+def _spelling(instruction: Instruction) -> str:
     """The canonical spelling with the letter N in place of n."""
-    variant = found.variant
-    return found.canonical.replace(f".{variant.shape}.", f".{variant.shape_label}.") if variant.shape else found.canonical
+    variant = instruction.variant
+    return instruction.canonical.replace(f".{variant.shape}.", f".{variant.shape_label}.") if variant.shape else instruction.canonical
 
 
 def _line(entries: Sequence[Instruction]) -> Line:
@@ -72,12 +72,12 @@ def _line(entries: Sequence[Instruction]) -> Line:
     return Line(spelling, shape, _types(first), sizes, first.accepted_by(), first.documented, tuple(entries))
 
 
-def _types(found: Instruction) -> tuple[str, ...]:
-    known = {entry.name for entry in found.database.spec.types.elements}
-    qualifiers, instruction = found.qualifiers, found.variant.instruction
-    types = {name for name, value in qualifiers.items() if value in known}
-    types |= {name for group in instruction.ordered if types.intersection(group) for name in group}  # formats in memory: b6x16_p32
-    return tuple(qualifiers[name] for name in placeholders(instruction.syntax) if name in types and qualifiers[name])
+def _types(instruction: Instruction) -> tuple[str, ...]:
+    elements = {element.name for element in instruction.database.spec.types.elements}
+    qualifiers, entry = instruction.qualifiers, instruction.variant.instruction
+    types = {name for name, value in qualifiers.items() if value in elements}
+    types |= {name for group in entry.ordered if types.intersection(group) for name in group}  # formats in memory: b6x16_p32
+    return tuple(qualifiers[name] for name in placeholders(entry.syntax) if name in types and qualifiers[name])
 
 
 def spans(numbers: Sequence[int]) -> str:
@@ -100,11 +100,11 @@ def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:
 
     ``["sm_80+"]`` for all that have the features of sm_80, ``["sm_90a"]`` for a target that no other includes.
     """
-    known = requirements.targets_of(spec.targets)
+    targets = requirements.targets_of(spec.targets)
     accepted = set(names)
-    from_others = {name: known.features(name) & accepted - {name} for name in accepted}
+    from_others = {name: targets.features(name) & accepted - {name} for name in accepted}
     parents = set().union(*from_others.values())
-    return [name + "+" * (name in parents) for name in known.by_name if name in accepted and not from_others[name]]
+    return [name + "+" * (name in parents) for name in targets.by_name if name in accepted and not from_others[name]]
 
 
 def first_version(accepted_by: dict[str, Version], target: str | None = None) -> Version:

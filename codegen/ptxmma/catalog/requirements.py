@@ -59,9 +59,9 @@ def observed(variant: Variant) -> list[Observation]:
 
 def releases(spec: Spec, variant: Variant) -> dict[str, str]:
     """Where releases of the assembler differ: canonical spelling (the instruction itself) or accepting target -> how."""
-    found = {target.name: target.releases for target in accepting(spec, variant) if target.releases}
+    differences = {target.name: target.releases for target in accepting(spec, variant) if target.releases}
     own = "; ".join(entry.releases for entry in variant.observed if entry.releases)
-    return {variant.canonical: own} | found if own else found
+    return {variant.canonical: own} | differences if own else differences
 
 
 def floor(variant: Variant, cuda: str = "") -> Version:

@@ -1,6 +1,6 @@
 """Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of each instruction and layout, and what is unproven.
 
-A line covers the facts whose digest it has (:mod:`ptxmma.catalog.digest`).
+Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.digest`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from ptxmma.catalog import digest, evidence, witnesses
-from ptxmma.catalog.evidence import Held, LayoutEvidence, Row, Summary
+from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Witness
 from ptxmma.model import Database
@@ -24,15 +25,14 @@ _ACCEPTED = re.compile(r"[\d.]+ in ([\d.]+)(?: to ([\d.]+))?")
 
 
 def attach(catalog: Catalog, folder: Path) -> None:
-    """Put the files of a folder beside a database; what they say is worked out when somebody asks."""
+    """Attach the files of a folder to a database; the summary is computed on first use."""
     every = {name: Witness(folder / f"{name}.jsonl") for name in witnesses.NAMES}
     catalog.database.memo.update(witnesses=every, evidence=functools.partial(summary, catalog, every))
 
 
 def attached(database: Database) -> dict[str, Witness]:
-    """The witnesses that :func:`attach` put beside a database, by :data:`ptxmma.catalog.witnesses.NAMES`; else none."""
-    found: dict[str, Witness] = database.memo.get("witnesses", {})
-    return found
+    """The witnesses that :func:`attach` attached to a database, by :data:`ptxmma.catalog.witnesses.NAMES`; empty without them."""
+    return cast("dict[str, Witness]", database.memo.get("witnesses", {}))
 
 
 # --- from spec/evidence/ ----------------------------------------------------------------------------------------------------
@@ -40,16 +40,16 @@ def attached(database: Database) -> dict[str, Witness]:
 
 def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     """What witnesses say of each instruction and layout of a catalog."""
-    asked, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))
-    assembled = {line.instruction: line for line in asked.of(Assembled)}
+    assembler, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))
+    assembled = {line.instruction: line for line in assembler.of(Assembled)}
     executed = {line.instruction: line for line in chip.of(Executed)}
     compared: dict[str, list[Compared]] = defaultdict(list)
     for line in peers.of(Compared):
         compared[line.instruction].append(line)
-    releases = [tool.name.removeprefix("CUDA ") for tool in asked.run.tools] if asked.run else []
-    answers = {line.name: _by_release(line.accepted, releases) for line in asked.of(witnesses.Answer)}
+    releases = [tool.name.removeprefix("CUDA ") for tool in assembler.run.tools] if assembler.run else []
+    answers = {line.name: _by_release(line.accepted, releases) for line in assembler.of(witnesses.Answer)}
     numbers = {name: number for number, name in enumerate(answers)}
-    targets = frozenset(asked.run.targets) if asked.run else frozenset[str]()
+    targets = frozenset(assembler.run.targets) if assembler.run else frozenset[str]()
     rows = {}
     for instruction in catalog.all():
         name = instruction.canonical
@@ -65,25 +65,25 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
             executed=(evidence.Executed(chip=_chip(chip), launches=sum(ran.launches.values()), wrong=ran.wrong, machine=ran.machine),)
             if ran
             else (),
-            # Of lists: only so does Python 3.10 make the one empty tuple that JSON leaves out as the default.
+            # From lists: only then does Python 3.10 return the one empty tuple, which JSON leaves out as the default.
             peers=tuple([atom for line in definitions for atoms in line.agree.values() for atom in atoms if atom not in line.differ]),
             differing=tuple([atom for line in definitions for atom in line.differ]),
             stale=tuple(stale),
         )
-    tools = tuple(tool for witness in (asked, chip, peers) if witness.run for tool in witness.run.tools)
-    held = _layouts(catalog, rows, _chip(chip), executed, compared)
-    return Summary(tools=tools, answers=tuple(answers.values()), held=held, instructions=rows)
+    tools = tuple(tool for witness in (assembler, chip, peers) if witness.run for tool in witness.run.tools)
+    layouts = _layouts(catalog, rows, _chip(chip), executed, compared)
+    return Summary(tools=tools, answers=tuple(answers.values()), held=layouts, instructions=rows)
 
 
 def _by_release(accepted: Mapping[str, str], releases: list[str]) -> dict[str, tuple[str, ...]]:
     """CUDA release -> the targets on which it accepts."""
-    found: dict[str, list[str]] = {release: [] for release in releases}
+    accepting: dict[str, list[str]] = {release: [] for release in releases}
     for target, text in accepted.items():
         for first, last in _ACCEPTED.findall(text):
-            if {first, last or first} <= found.keys():
+            if {first, last or first} <= accepting.keys():
                 for release in releases[releases.index(first) : releases.index(last or first) + 1]:
-                    found[release].append(target)
-    return {release: tuple(targets) for release, targets in found.items() if targets}
+                    accepting[release].append(target)
+    return {release: tuple(targets) for release, targets in accepting.items() if targets}
 
 
 def _chip(witness: Witness) -> str:
@@ -97,7 +97,7 @@ def _layouts(
     executed: Mapping[str, Executed],
     compared: Mapping[str, list[Compared]],
 ) -> dict[str, LayoutEvidence]:
-    """What is known of each layout from the instructions with an operand in it; of the others nothing is."""
+    """The evidence of each layout, from the instructions that have an operand in it; layouts without evidence are left out."""
     launches, wrong, instructions, agreeing = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     differing: dict[str, list[str]] = defaultdict(list)
     stale: dict[str, set[str]] = defaultdict(set)
@@ -118,24 +118,24 @@ def _layouts(
         for line in compared.get(name, ()):
             named = forms.get(line.form, {})
             for operands, atoms in line.agree.items():
-                for one in operands.split():
-                    if one in named:
-                        agreeing[named[one]] += len(atoms)
+                for operand in operands.split():
+                    if operand in named:
+                        agreeing[named[operand]] += len(atoms)
             for atom, operands in line.differ.items():
-                for one in operands.split():
-                    if one in named:
-                        differing[named[one]].append(atom)
-    found = {}
+                for operand in operands.split():
+                    if operand in named:
+                        differing[named[operand]].append(atom)
+    proofs = {}
     for layout in catalog.database.layout:
         if launches[layout] or agreeing[layout] or differing[layout]:
-            held = Held(chip=chip, launches=launches[layout], wrong=wrong[layout], instructions=instructions[layout])
-            found[layout] = LayoutEvidence(
-                executed=(held,) if launches[layout] else (),
+            runs = LayoutRuns(chip=chip, launches=launches[layout], wrong=wrong[layout], instructions=instructions[layout])
+            proofs[layout] = LayoutEvidence(
+                executed=(runs,) if launches[layout] else (),
                 agreeing={"CuTe": agreeing[layout]} if agreeing[layout] else {},
                 differing=tuple(differing[layout]),
                 stale=tuple(sorted(stale[layout], reverse=True)),
             )
-    return found
+    return proofs
 
 
 def _named(form: OperandForm) -> dict[str, str]:
@@ -147,36 +147,36 @@ def _named(form: OperandForm) -> dict[str, str]:
 
 
 def gaps(catalog: Catalog) -> Iterator[str]:
-    """What is unproven or outdated, in sentences: no error, but worth knowing."""
-    found = evidence.of(catalog.database)
+    """What is unproven or outdated, in sentences.  None of it is an error."""
+    proofs = evidence.of(catalog.database)
     every = list(catalog.all())
     for name, witness in attached(catalog.database).items():
         if witness.fault:
-            yield f"{witness.fault}: this witness counts for nothing until the file can be read"
+            yield f"{witness.fault}: this witness is ignored until the file can be read"
         elif witness.run is None:
-            yield f"{witness.path}: it is missing: nobody asked this witness"
+            yield f"{witness.path}: the file is missing; this witness has not been run"
         elif name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS):
-            yield from _gaps(witness, name, found, every, [target.name for target in catalog.database.spec.targets])
+            yield from _gaps(witness, name, proofs, every, [target.name for target in catalog.database.spec.targets])
 
 
-def _gaps(witness: Witness, name: str, found: Summary, every: Sequence[Instruction], targets: Sequence[str]) -> Iterator[str]:
+def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruction], targets: Sequence[str]) -> Iterator[str]:
     assert witness.run is not None
-    asked = witness.run.targets
-    if outdated := [one.canonical for one in every if name in found.of(one.canonical).stale]:
+    covered = witness.run.targets
+    if outdated := [entry.canonical for entry in every if name in proofs.of(entry.canonical).stale]:
         yield f"{witness.path}: {len(outdated)} instructions have changed since: {_few(outdated)}"
     if name == witnesses.ASSEMBLER:
-        unproven = [one.canonical for one in every if not found.of(one.canonical).assembled]
-        new = [target for target in targets if target not in asked]
+        unproven = [entry.canonical for entry in every if not proofs.of(entry.canonical).assembled]
+        new = [target for target in targets if target not in covered]
     else:
-        runs = every if name == witnesses.SILICON else []
-        unproven = [one.canonical for one in runs if not found.of(one.canonical).executed and one.accepted_by().keys() & set(asked)]
+        testable = [entry for entry in every if entry.accepted_by().keys() & set(covered)] if name == witnesses.SILICON else []
+        unproven = [entry.canonical for entry in testable if not proofs.of(entry.canonical).executed]
         new = []
     if unproven:
-        yield f"{witness.path}: nobody asked about {len(unproven)} instructions: {_few(unproven)}"
+        yield f"{witness.path}: {len(unproven)} instructions are unproven: {_few(unproven)}"
     if new:
-        yield f"{witness.path}: nobody asked about the targets {_few(new)}"
+        yield f"{witness.path}: these targets are unproven: {_few(new)}"
     lines: list[Assembled | Executed | Compared] = [*witness.of(Assembled), *witness.of(Executed), *witness.of(Compared)]
-    if gone := sorted({line.instruction for line in lines} - {one.canonical for one in every}):
+    if gone := sorted({line.instruction for line in lines} - {entry.canonical for entry in every}):
         yield f"{witness.path}: {len(gone)} of its instructions are not in the database: {_few(gone)}"
 
 

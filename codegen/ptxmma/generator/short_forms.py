@@ -159,7 +159,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-#: The short form of each type that has one; a list is found with or without an annotation around it.
+#: The short form of each type that has one; a list may have an annotation around it.
 SHORT_FORMS: dict[Any, ShortForm] = {
     Values: _one_or_many("a token or a number, or a list of them", "values"),
     tuple[Condition, ...]: _one_or_many("a condition, or a list of which any may hold", "conditions"),

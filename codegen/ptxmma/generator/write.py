@@ -81,9 +81,9 @@ def compare(outputs: Iterable[Output], root: Path, owned: Iterable[str]) -> list
             new = _spliced(old, output)
         if old != new:
             changes.append(Change(output.path, "missing" if old is None else "stale", old or "", new))
-    found = {path for folder in owned for path in (root / folder).rglob("*") if _generated(path)}
-    found |= {path for folder in {(root / name).parent for name in expected} for path in folder.glob(f"{_TEMPORARY[0]}*{_TEMPORARY[1]}")}
-    for path in sorted(found):
+    present = {path for folder in owned for path in (root / folder).rglob("*") if _generated(path)}
+    present |= {path for folder in {(root / name).parent for name in expected} for path in folder.glob(f"{_TEMPORARY[0]}*{_TEMPORARY[1]}")}
+    for path in sorted(present):
         name = path.relative_to(root).as_posix()
         if name not in expected:
             changes.append(Change(name, "orphaned", _text(path.read_bytes()), ""))
@@ -109,9 +109,9 @@ def _bytes(text: str) -> bytes:
 def _spliced(old: str, output: Output) -> str:
     """The file with the output in its section; a file without that section stays as it is."""
     begin, end = f"<!-- begin {output.section} -->\n", f"<!-- end {output.section} -->"
-    before, found, rest = old.partition(begin)
-    _, closed, after = rest.partition(end)
-    return before + begin + output.text + end + after if found and closed else old
+    before, opened, remainder = old.partition(begin)
+    _, closed, after = remainder.partition(end)
+    return before + begin + output.text + end + after if opened and closed else old
 
 
 def _generated(path: Path) -> bool:

@@ -93,8 +93,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         layout = self._placed()
         place = self._place(layout, coordinates, named, check=check)
-        found = layout.to_axes.inverse().apply(place)
-        return (found["lane"], found["i"]) if "i" in found else found["lane"]
+        element = layout.to_axes.inverse().apply(place)
+        return (element["lane"], element["i"]) if "i" in element else element["lane"]
 
     def places(self, *coordinates: Any, **named: Any) -> list[Any]:
         """Every ``(lane, i)`` that holds the element at a place, ascending; of an address, every ``lane``.
@@ -106,14 +106,14 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         place = self._place(layout, coordinates, named)
         for axis in layout.apart:
             place[axis] = 0
-        found = [place]
+        copies = [place]
         for axis in layout.apart:
             if axis not in named:
-                found = [one | {axis: number} for one in found for number in range(self.sizes[axis])]
+                copies = [copy | {axis: number} for copy in copies for number in range(self.sizes[axis])]
             else:
-                found = [one | {axis: named[axis]} for one in found]
-        back = (layout.to_axes.inverse().apply(one) for one in found)
-        return sorted((one["lane"], one["i"]) if "i" in one else one["lane"] for one in back)
+                copies = [copy | {axis: named[axis]} for copy in copies]
+        back = (layout.to_axes.inverse().apply(copy) for copy in copies)
+        return sorted((copy["lane"], copy["i"]) if "i" in copy else copy["lane"] for copy in back)
 
     def _place(self, layout: Layout, coordinates: Sequence[Any], named: dict[str, Any], *, check: bool = True) -> dict[str, Any]:
         """The number of each axis, checked; 0 for those that tell copies and products apart and are not given."""

@@ -47,9 +47,9 @@ def _places(layout: Layout, leads: Sequence[str]) -> BitMap:
 def pack(operand: Operand, matrix: Any) -> Any:
     """See :meth:`ptxmma.catalog.operands.Operand.pack`."""
     codes = _codes(operand, matrix)
-    wanted = _tile_shape(operand)
-    if codes.shape[-len(wanted) :] != wanted:
-        raise ValueError(f"{operand.name} has shape {codes.shape}; one tile is {batch_of(*wanted)}: pack_tiles takes larger matrices")
+    expected = _tile_shape(operand)
+    if codes.shape[-len(expected) :] != expected:
+        raise ValueError(f"{operand.name} has shape {codes.shape}; one tile is {batch_of(*expected)}: pack_tiles takes larger matrices")
     return elements.like(_packed(operand, codes)[..., 0, 0, :, :], matrix)
 
 
@@ -61,24 +61,24 @@ def pack_tiles(operand: Operand, matrix: Any, *, pad: bool = False) -> Any:
 
 def unpack(operand: Operand, registers: Any) -> Any:
     """See :meth:`ptxmma.catalog.operands.Operand.unpack`."""
-    held = _registers(operand, registers)
-    return elements.like(_unpacked(operand, held[..., None, None, :, :]), registers)
+    words = _registers(operand, registers)
+    return elements.like(_unpacked(operand, words[..., None, None, :, :]), registers)
 
 
 def unpack_tiles(operand: Operand, registers: Any, shape: Sequence[int] | None = None) -> Any:
     """See :meth:`ptxmma.catalog.operands.Operand.unpack_tiles`."""
-    held = _registers(operand, registers)
-    if held.ndim < 4:
+    words = _registers(operand, registers)
+    if words.ndim < 4:
         raise ValueError(
-            f"registers have shape {held.shape}; a grid of tiles is (..., R/{operand.rows}, C/{operand.cols}, {_held(operand)})"
+            f"registers have shape {words.shape}; a grid of tiles is (..., R/{operand.rows}, C/{operand.cols}, {_register_axes(operand)})"
         )
-    return elements.like(cropped(_unpacked(operand, held), shape, (operand.rows, operand.cols), "registers"), registers)
+    return elements.like(cropped(_unpacked(operand, words), shape, (operand.rows, operand.cols), "registers"), registers)
 
 
 def register_dtype(operand: Operand) -> np.dtype[Any]:
     """The dtype of a register: the C type that the CUDA wrappers give it."""
-    held: np.dtype[Any] = np.dtype(getattr(ctypes, f"c_{operand.c_type.removesuffix('_t')}"))
-    return held
+    dtype: np.dtype[Any] = np.dtype(getattr(ctypes, f"c_{operand.c_type.removesuffix('_t')}"))
+    return dtype
 
 
 def _leads(operand: Operand) -> dict[str, int]:
@@ -97,7 +97,7 @@ def _tile_shape(operand: Operand) -> tuple[int, ...]:
     return (*_leads(operand).values(), operand.rows, operand.cols)
 
 
-def _held(operand: Operand) -> str:
+def _register_axes(operand: Operand) -> str:
     return f"{operand.fragment().threads}, {operand.registers}"
 
 
@@ -115,26 +115,28 @@ def _codes(operand: Operand, matrix: Any) -> Array:
 
 def _packed(operand: Operand, codes: Array) -> Array:
     """Whole tiles to a grid of registers."""
-    held = codes.astype(f"u{max(operand.bits // 8, 1)}", copy=False)
+    shifted = codes.astype(f"u{max(operand.bits // 8, 1)}", copy=False)
     if operand.shift:
-        held = held << operand.shift
-    held = held.reshape(*held.shape[: held.ndim - 2 - len(_leads(operand))], _matrices(operand), *held.shape[-2:])
-    if held.strides[-2] == held.itemsize != held.strides[-1]:
+        shifted = shifted << operand.shift
+    shifted = shifted.reshape(*shifted.shape[: shifted.ndim - 2 - len(_leads(operand))], _matrices(operand), *shifted.shape[-2:])
+    if shifted.strides[-2] == shifted.itemsize != shifted.strides[-1]:
         order = operand.tiling.transposed
-        packed = np.ascontiguousarray(order.pack(order.fold(held.swapaxes(-1, -2))).swapaxes(-4, -3))
+        packed = np.ascontiguousarray(order.pack(order.fold(shifted.swapaxes(-1, -2))).swapaxes(-4, -3))
     else:
-        packed = operand.tiling.pack(operand.tiling.fold(held))
+        packed = operand.tiling.pack(operand.tiling.fold(shifted))
     return packed.view(register_dtype(operand))
 
 
 def _registers(operand: Operand, registers: Any) -> Array:
     """Registers of all threads as unsigned integers, checked."""
     layout = operand.fragment()
-    held = elements.bits(registers, register_dtype(operand).itemsize, "registers")
-    if held.shape[-2:] != (layout.threads, operand.registers):
-        raise ValueError(f"registers have shape {held.shape}; {operand.name} takes (..., {_held(operand)}): threads, registers of each")
-    not_empty(held, "registers")
-    return held
+    words = elements.bits(registers, register_dtype(operand).itemsize, "registers")
+    if words.shape[-2:] != (layout.threads, operand.registers):
+        raise ValueError(
+            f"registers have shape {words.shape}; {operand.name} takes (..., {_register_axes(operand)}): threads, registers of each"
+        )
+    not_empty(words, "registers")
+    return words
 
 
 def _unpacked(operand: Operand, registers: Array) -> Array:

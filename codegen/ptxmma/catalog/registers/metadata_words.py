@@ -62,42 +62,42 @@ def tiling(metadata: Metadata) -> Tiling:
 
 def pack(metadata: Metadata, packed: Any, selector: int, *, check: bool) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.pack`."""
-    held = metadata_bytes.row_major(packed)
-    if held.shape[-2:] != (metadata.rows, _row_bytes(metadata)):
+    rows = metadata_bytes.row_major(packed)
+    if rows.shape[-2:] != (metadata.rows, _row_bytes(metadata)):
         wanted = batch_of(metadata.rows, _row_bytes(metadata))
-        raise ValueError(f"metadata has shape {held.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
+        raise ValueError(f"metadata has shape {rows.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
     chosen = _selector(metadata, selector)
     if check:
-        _refuse_illegal(metadata, held)
-    return elements.like(_packed(metadata, held, chosen)[..., 0, 0, :], packed)
+        _refuse_illegal(metadata, rows)
+    return elements.like(_packed(metadata, rows, chosen)[..., 0, 0, :], packed)
 
 
 def pack_tiles(metadata: Metadata, packed: Any, selector: int | None, *, pad: bool, check: bool) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.pack_tiles`."""
-    held = whole(metadata_bytes.row_major(packed), (metadata.rows, _row_bytes(metadata)), "metadata", pad, _padding(metadata))
+    rows = whole(metadata_bytes.row_major(packed), (metadata.rows, _row_bytes(metadata)), "metadata", pad, _padding(metadata))
     chosen = selector if selector is None else _selector(metadata, selector)
     if check:
-        _refuse_illegal(metadata, held)
-    return elements.like(_packed(metadata, held, chosen), packed)
+        _refuse_illegal(metadata, rows)
+    return elements.like(_packed(metadata, rows, chosen), packed)
 
 
 def unpack(metadata: Metadata, registers: Any, selector: int) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.unpack`."""
-    held = words(registers, metadata.layout.threads)
-    return elements.like(_unpacked(metadata, held[..., None, None, :], _selector(metadata, selector)), registers)
+    grid = words(registers, metadata.layout.threads)
+    return elements.like(_unpacked(metadata, grid[..., None, None, :], _selector(metadata, selector)), registers)
 
 
 def unpack_tiles(metadata: Metadata, registers: Any, selector: int | None, shape: Sequence[int] | None) -> Any:
     """See :meth:`ptxmma.catalog.metadata.Metadata.unpack_tiles`."""
-    held = words(registers, metadata.layout.threads)
-    if held.ndim < 3:
+    grid = words(registers, metadata.layout.threads)
+    if grid.ndim < 3:
         raise ValueError(
-            f"registers have shape {held.shape}; a grid of tiles is (..., R/{metadata.rows}, K-tiles, {metadata.layout.threads})"
+            f"registers have shape {grid.shape}; a grid of tiles is (..., R/{metadata.rows}, K-tiles, {metadata.layout.threads})"
         )
     selector = selector if selector is None else _selector(metadata, selector)
     shared = metadata.selectors if selector is None else 1  # K-tiles in a register
-    found = cropped(_unpacked(metadata, held, selector), shape, (metadata.rows, shared * _row_bytes(metadata)), "registers")
-    return elements.like(found, registers)
+    rows = cropped(_unpacked(metadata, grid, selector), shape, (metadata.rows, shared * _row_bytes(metadata)), "registers")
+    return elements.like(rows, registers)
 
 
 class Problems(Sequence[Problem]):

@@ -39,11 +39,11 @@ def unpack(scales: Scales, registers: Any, byte_id: int, thread_id: int) -> Any:
 
 def unpack_tiles(scales: Scales, registers: Any, byte_id: int, thread_id: int, shape: Sequence[int] | None) -> Any:
     """See :meth:`ptxmma.catalog.scales.Scales.unpack_tiles`."""
-    held = words(registers, scales.layout.threads)
-    if held.ndim < 3:
+    grid_words = words(registers, scales.layout.threads)
+    if grid_words.ndim < 3:
         grid = f"(..., {_axes(scales, f'/{scales.shape[0]}', f'/{scales.shape[1]}')}, {scales.layout.threads})"
-        raise ValueError(f"registers have shape {held.shape}; a grid of tiles is {grid}")
-    tiles = _unpacked(scales, held, byte_id, thread_id)
+        raise ValueError(f"registers have shape {grid_words.shape}; a grid of tiles is {grid}")
+    tiles = _unpacked(scales, grid_words, byte_id, thread_id)
     *batch, down, across, rows, cols = tiles.shape
     matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * cols)
     return elements.like(cropped(matrix, shape, scales.shape, "registers"), registers)
@@ -97,5 +97,5 @@ def _packed(scales: Scales, codes: Array, byte_id: int, thread_id: int, register
 
 def _unpacked(scales: Scales, registers: Array, byte_id: int, thread_id: int) -> Array:
     word, places = _scale_places(scales, byte_id, thread_id)
-    held = np.take(registers.view(word), places, axis=-1)
-    return elements.typed(_turned(scales, held.view(np.uint8)), scales.element)
+    factors = np.take(registers.view(word), places, axis=-1)
+    return elements.typed(_turned(scales, factors.view(np.uint8)), scales.element)
