@@ -124,8 +124,8 @@ def test_parquet_without_pyarrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         (("--format", "sqlite"), "needs a place: --format sqlite --out FILE"),
         (("--format", "sqlite", "--table", "variants", "--out", "x"), "a SQLite file has all tables"),
         (("--format", "csv"), "give --out DIRECTORY, --out FILE.zip, or one --table NAME"),
-        (("--format", "csv", "--table", "variant"), "there is no table 'variant'; closest: variants"),
-        (("--format", "csv", "--table", "zzzzzz"), "there is no table 'zzzzzz'; there are spec, "),
+        (("--format", "csv", "--table", "variant"), "unknown table 'variant'; closest: variants"),
+        (("--format", "csv", "--table", "zzzzzz"), "unknown table 'zzzzzz'; known: spec, "),
     ],
 )
 def test_usage(arguments: tuple[str, ...], message: str) -> None:

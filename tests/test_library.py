@@ -132,7 +132,7 @@ def test_long_spellings_are_cut_and_only_legal_ones_offered() -> None:
 
 @pytest.mark.parametrize("spelling", [5, None, b"mma"])
 def test_a_spelling_is_a_string(spelling: Any) -> None:
-    with pytest.raises(TypeError, match="an instruction is named by a string, not by"):
+    with pytest.raises(TypeError, match="the spelling of an instruction must be a string, not"):
         ptxmma.instruction(spelling)
 
 

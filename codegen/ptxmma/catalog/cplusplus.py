@@ -1,4 +1,4 @@
-"""How C and C++ say instructions, names and asm statements alike: what the headers are made of, and what users are shown."""
+"""Instructions in C and C++: names, signatures and asm statements, for the generated headers and for ``ptxmma show``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def type_qualifiers(entry: InstructionSet) -> list[str]:
 
 
 def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
-    """Its template in the typed front and the arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
+    """The template of an instruction in the typed front, and its arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
 
     What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
     the shape, the stem alone is the name.
@@ -75,7 +75,7 @@ def header(instruction: Instruction) -> str:
 
 
 def _is_large(instruction: Instruction) -> bool:
-    """Whether its family has several headers."""
+    """Whether the family of an instruction has several headers."""
     memo, key = instruction.database.memo, ("several headers", instruction.family)
     if key not in memo:
         entries = instruction.database.spec.instructions
@@ -86,7 +86,7 @@ def _is_large(instruction: Instruction) -> bool:
 
 
 def _pair(instruction: Instruction) -> str:
-    """The types by which a large family is split: those of the two multiplicands, ``f16_f16``."""
+    """The types that select a header of a large family: those of the two multiplicands, ``f16_f16``."""
     entry = instruction.variant.instruction
     accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
     multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
@@ -97,7 +97,7 @@ def _pair(instruction: Instruction) -> str:
 
 
 class Body(NamedTuple):
-    """A function without its name and its instruction: variants with like operands share it.
+    """The parts of a function that variants with equal operands share: all but its name and its instruction.
 
     Attributes:
         syntax: the operands in the manual's notation.
@@ -122,17 +122,17 @@ class Body(NamedTuple):
 
 
 def parameters(operand: Operand, c_type: str) -> tuple[Parameter, ...]:
-    """The ways in which a function takes an operand."""
+    """The parameters by which a function can take an operand, one for each overload."""
     return ROLES[operand.kind].parameters(operand, identifier(operand.name), c_type)
 
 
 def ways(each: Sequence[Sequence[Parameter]]) -> list[list[Parameter]]:
-    """The ways to pass all operands of a form, from those to pass each."""
+    """The parameters of each overload, from those of each operand."""
     return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
 
 
 def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body:
-    """A function; ``memory``: the instruction orders memory."""
+    """The body of a function; with ``memory`` its asm statement clobbers memory."""
     texts: dict[str, str] = {}
     lists: tuple[list[str], list[str]] = ([], [])
     prologue, first = "", 0
@@ -157,7 +157,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body
 
 
 class Shown(NamedTuple):
-    """How C++ programs say an instruction.
+    """An instruction in C++.
 
     Attributes:
         header: to include.
@@ -173,7 +173,7 @@ class Shown(NamedTuple):
 
 
 def shown(instruction: Instruction) -> Shown:
-    """How C++ programs say an instruction."""
+    """The header, functions and asm statements of an instruction."""
     signatures, statements = [], []
     for form in instruction.forms or (OperandForm("", "", ()),):
         for parts in ways([parameters(operand, operand.c_type) for operand in form.operands]):

@@ -26,8 +26,8 @@ class Swizzle(msgspec.Struct, frozen=True):
 
     Raises:
         TypeError: anything but integers.
-        ValueError: ``bits`` or ``base`` below 0, a ``shift`` of fewer than ``bits`` places, with which the two would overlap, or more
-            bits than an index has.
+        ValueError: ``bits`` or ``base`` below 0, a ``shift`` of fewer than ``bits`` places, so that the two ranges overlap, or bits
+            beyond those of an index.
     """
 
     bits: int
@@ -57,19 +57,19 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     """A layout in CuTe's sense: a function from coordinates to an index, ``swizzle(offset + coordinates · stride)``.
 
     ``str()`` gives CuTe's text.  Two layouts are equal where they have equally many top-level modes and give the same index for the
-    same coordinates, however those modes are split: ``(4,2):(1,4)`` is another function than ``8:1``, but
+    same coordinates, however those modes are split: ``(4,2):(1,4)`` differs from ``8:1``, but
     ``((4,2),3):((1,4),8)`` equals ``(8,3):(1,8)``.  Layouts with different swizzles are compared place by place, which raises a
-    ``ValueError`` beyond 2**26 places.
+    ``ValueError`` for more than 2**26 places.
 
     Attributes:
         shape: sizes, 1 or more, nested in tuples: ``((4, 8), (2, 2))``.
-        stride: as many strides, 0 or more, nested alike.
+        stride: strides, 0 or more, with the nesting of ``shape``.
         swizzle: applied to the index; None where there is none.
         offset: added before the swizzle.
 
     Raises:
         TypeError: sizes or strides that are neither integers nor tuples of them; an offset that is not an integer.
-        ValueError: strides that are nested otherwise than the shape, numbers out of range, or indices of more than 63 bits.
+        ValueError: strides whose nesting differs from the shape's, numbers out of range, or indices of more than 63 bits.
     """
 
     shape: Modes
@@ -135,7 +135,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     def _places(self) -> Iterator[npt.NDArray[np.int64]]:
         """The numbers of all places, part by part."""
         if self.size > _MOST_PLACES:
-            raise ValueError(f"{self} has {self.size} places: too many to look at each; swizzled layouts may have {_MOST_PLACES} here")
+            raise ValueError(f"{self} has {self.size} places; swizzled layouts are compared place by place, up to {_MOST_PLACES} places")
         return (np.arange(first, min(first + _PART, self.size)) for first in range(0, self.size, _PART))
 
     def _at(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -151,7 +151,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         return [_size(mode) for mode in (self.shape if isinstance(self.shape, tuple) else (self.shape,))]
 
     def _coalesced(self) -> list[list[tuple[int, int]]]:
-        """Each top-level mode in the fewest modes: the same for all ways to split it."""
+        """Each top-level mode in the fewest modes, which do not depend on how it was split."""
         if isinstance(self.shape, tuple) and isinstance(self.stride, tuple):
             return [coalesced(_flat(shape, stride)) for shape, stride in zip(self.shape, self.stride, strict=True)]
         return [coalesced(_flat(self.shape, self.stride))]
@@ -162,7 +162,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
 
 
 def _plain(what: str, modes: Modes) -> Modes:
-    """Integers of any kind, nested in tuples, as ``int``."""
+    """Converts integers of any kind, nested in tuples, to ``int``."""
     return (
         tuple(_plain(what, mode) for mode in modes) if isinstance(modes, tuple) else integer(what, modes, "an integer or a tuple of them")
     )

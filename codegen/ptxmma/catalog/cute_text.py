@@ -1,4 +1,4 @@
-"""CuTe's texts read back: what it prints, and the types that its headers write."""
+"""Parses CuTe's layouts: the text that CuTe prints and the types in its headers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ _DEPTH = 32  # CuTe's own layouts nest three or four deep
 
 
 def from_cute(text: str) -> CuteLayout:
-    """Reads what CuTe prints, or the type that its headers write.
+    """Parses a layout as CuTe prints it or as its headers spell its type.
 
     ``((4,8),(2,2)):((32,1),(16,8))``; integers also as ``_8``, ``Int<8>`` or ``C<8>``, and tuples as ``Shape<…>``, ``Stride<…>`` or
     ``tuple<…>``; ``Layout<Shape<…>,Stride<…>>``; all with or without ``cute::``.  A swizzled layout is ``Sw<3,4,3> o 0 o (8,64):(64,1)``.
-    With ``smem_ptr[16b](unset)`` for the offset, the swizzle is one of byte addresses and the strides count elements of 16 bits: it
-    becomes the swizzle of their indices, ``Sw<3,3,3>``.
+    With ``smem_ptr[16b](unset)`` for the offset, the swizzle applies to byte addresses and the strides count elements of 16 bits.  It is
+    converted to a swizzle of element indices, ``Sw<3,3,3>``.
 
-    A text describes one of our operands where ``from_cute(text) == from_cute(operand.to_cute())``.
+    A text describes the layout of an operand if ``from_cute(text) == from_cute(operand.to_cute())``.
 
     Raises:
-        TypeError: no string.
-        ValueError: anything else; the message names the column, from 1, and what was expected there, or what is wrong with the layout.
+        TypeError: ``text`` is not a string.
+        ValueError: the text is not a layout; the message names the column, from 1, and what is expected there, or what is wrong with the
+            layout.
     """
     reader = _Reader(text)
     swizzle, offset = reader.composition()
@@ -118,7 +119,7 @@ class _Reader:
 
 
 def _of_elements(swizzle: Swizzle, bits: int) -> Swizzle:
-    """A swizzle of byte addresses as one of elements of so many bits."""
+    """Converts a swizzle of byte addresses to one of indices of elements of ``bits`` bits."""
     power = bits.bit_length() - 1
     if bits < 1 or bits & bits - 1 or swizzle.base + 3 < power:
         raise ValueError(f"smem_ptr[{bits}b]: {swizzle} does not keep elements of {bits} bits whole")

@@ -1,4 +1,4 @@
-"""Everything that is known of one instruction, as plain data: what ``ptxmma show`` prints."""
+"""Everything that the database knows about one instruction, as plain data: what ``ptxmma show`` prints."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Layout
 
-#: Facts of the spec that say where they hold, which is settled once the instruction is known.
+#: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
 _SETTLED = {"when", "family"}
 
 
 def describe(instruction: Instruction) -> dict[str, Any]:
-    """All that the database knows of an instruction, in dicts, lists, strings and integers.
+    """Everything that the database knows about an instruction, in dicts, lists, strings and integers.
 
     Raises:
         ValueError: the evidence beside the database is of another version of ptxmma.
@@ -57,7 +57,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
 
 
 def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
-    """The spec's entries as JSON would have them."""
+    """The spec's entries as JSON objects."""
     plain = (msgspec.json.decode(msgspec.json.encode(entry)) for entry in entries)
     return [{key: value for key, value in entry.items() if key not in _SETTLED} for entry in plain]
 
@@ -94,12 +94,12 @@ def _operand(operand: Operand) -> dict[str, Any]:
 
 
 def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
-    """The legal constants one by one, or the first and last of a range, which may be long; None where a constant is not admitted."""
+    """The legal constants as a list, or the first and last of a range; None if constants are not allowed."""
     return {"first": legal[0], "last": legal[-1]} if isinstance(legal, range) else None if legal is None else list(legal)
 
 
 def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
-    """The layouts of its operands, each once, as expressions both ways."""
+    """The layouts of its operands, each once, as expressions in both directions."""
     users: dict[str, tuple[Layout, list[str]]] = {}
     for operand in _operands(instruction):
         if operand.layout is not None:

@@ -1,4 +1,4 @@
-"""Why a spelling means no instruction, and which legal instructions are closest."""
+"""Explains why a spelling is not an instruction, and finds the closest legal instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 def explain(
     spelling: str, instructions: Sequence[Instruction], meaning: Callable[[str], Instruction | None]
 ) -> tuple[str, list[Instruction]]:
-    """The reason why ``spelling`` means none of the instructions, and those that are closest, the nearest first.
+    """The reason why ``spelling`` is not one of the instructions, and the closest instructions, nearest first.
 
     ``meaning`` gives the instruction that a legal spelling means.
     """
@@ -43,7 +43,7 @@ def explain(
 
 
 def _of_every_size(spelling: str, instructions: Iterable[Instruction], meaning: Callable[[str], Instruction | None]) -> list[Instruction]:
-    """The instructions that a spelling with capital letters for sizes stands for, ``m64nNk16``; none for other spellings."""
+    """The instructions that match a spelling with capital letters for sizes, ``m64nNk16``; empty for other spellings."""
     tokens = spelling.split(".")
     sizes: dict[str, tuple[int, ...]] = {}
     for instruction in instructions:
@@ -55,10 +55,10 @@ def _of_every_size(spelling: str, instructions: Iterable[Instruction], meaning: 
 
 
 def closest(instructions: Iterable[Instruction], tokens: list[str], count: int = 3, least: float = 0.0) -> list[Instruction]:
-    """The instructions that take the fewest changes, the nearest first.
+    """The instructions that need the fewest :func:`changes`, nearest first.
 
-    Of those that need as many :func:`changes`, those that need the fewest in place, then those with the longest common start, the most
-    similar tokens and the nearest sizes come first.
+    Ties are broken by the number of changes in place, then by the length of the common prefix, the similarity of the tokens and the
+    distance of the sizes.
 
     Args:
         instructions: those to choose from.
@@ -80,7 +80,7 @@ def closest(instructions: Iterable[Instruction], tokens: list[str], count: int =
 
 
 def changes(instruction: Instruction, wanted: Counter[str]) -> float:
-    """How many tokens of a spelling must be replaced, added or removed, wherever they are; another size in a shape is half of one."""
+    """How many tokens of a spelling must be replaced, added or removed, in any order; another size in a shape counts as half a change."""
     own = Counter(instruction.canonical.split("."))
     shape = instruction.variant.shape
     resized = shape and shape not in wanted and any(_resized(shape, token) for token in wanted if token not in own)
@@ -88,7 +88,7 @@ def changes(instruction: Instruction, wanted: Counter[str]) -> float:
 
 
 def _unlikeness(instruction: Instruction, tokens: list[str]) -> tuple[int, int, int, float, int, str]:
-    """Sorts instructions that take as many changes: small for one that looks alike."""
+    """A sort key for instructions that need equally many changes: smaller for a more similar one."""
     own = instruction.canonical.split(".")
     start = next((place for place, pair in enumerate(zip(own, tokens, strict=False)) if pair[0] != pair[1]), len(own))
     pairs = [(mine, other) for mine in own if mine not in tokens for other in tokens if other not in own]
@@ -98,7 +98,7 @@ def _unlikeness(instruction: Instruction, tokens: list[str]) -> tuple[int, int, 
 
 
 def _optional(instruction: Instruction, tokens: list[str]) -> int:
-    """How many of an instruction's tokens a spelling lacks that could as well be left out."""
+    """How many optional tokens of an instruction a spelling lacks."""
     lacking = [name for name, value in instruction.qualifiers.items() if value and value not in tokens]
     forms = instruction.variant.instruction.forms
     return sum(any("" in form.qualifiers.get(name, ()) for form in forms) for name in lacking)
@@ -123,7 +123,7 @@ def _changes_in_place(own: list[str], tokens: list[str]) -> int:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _words_and_numbers(token: str) -> tuple[str, tuple[int, ...]]:
-    """What a token says apart from numbers, and these: ``m#n#``, (8, 16)."""
+    """A token with its numbers replaced, and the numbers: ``m#n#``, (8, 16)."""
     return _NUMBER.sub("#", token), tuple(map(int, _NUMBER.findall(token)))
 
 
@@ -144,7 +144,7 @@ def _distance(one: str, other: str) -> int:
 
 
 def _listed(sizes: list[int]) -> str:
-    """Few numbers one by one, of many the first ones and the last."""
+    """Numbers as a list; of many, the first ones and the last."""
     shown = sizes if len(sizes) <= _FEW else [*sizes[:3], "…", sizes[-1]]
     return ", ".join(map(str, shown))
 
@@ -181,7 +181,7 @@ def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> It
 
 
 def _alike(token: str, other: str, closest: Instruction) -> bool:
-    """Whether ``token`` could stand for the same thing as ``other`` does in the closest instruction."""
+    """Whether ``token`` could replace ``other`` in the closest instruction."""
     instruction = closest.variant.instruction
     for entry in instruction.extents.values():
         if sizes_in(entry, other):

@@ -1,6 +1,6 @@
 """The whole database for other tools: SQLite, JSON, CSV, Parquet.
 
-All have the tables of ``ptxmma.sql``, which says what each column means; its views can be asked for by name.
+All formats have the tables of ``ptxmma.sql``, which documents each column.  Its views can be exported by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ptxmma import paths
 SCRIPT = "ptxmma.sql"
 
 Value = str | int | None
-#: One moment for all files of an archive, the earliest that it can hold: the same database gives the same bytes.
+#: The date of all files of an archive, the earliest that ZIP can store, so that equal databases give equal bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -42,14 +42,14 @@ class UnknownTableError(LookupError):
         import difflib
 
         close = difflib.get_close_matches(name, known, 3)
-        super().__init__(f"there is no table {name!r}; " + ("closest: " if close else "there are ") + ", ".join(close or known))
+        super().__init__(f"unknown table {name!r}; " + ("closest: " if close else "known: ") + ", ".join(close or known))
 
 
 def connect(database: str | os.PathLike[str] | None = None) -> sqlite3.Connection:
     """The tables and views in memory, from the SQL text beside a ``ptxmma.json``, or the packaged one.
 
     Raises:
-        OSError: there is no such text, or it cannot be read.
+        OSError: the text is missing or cannot be read.
         ValueError: it is not SQL.
     """
     script = Path(database or paths.DATABASE).with_name(SCRIPT)
@@ -77,7 +77,7 @@ def relation(connection: sqlite3.Connection, name: str) -> Relation:
     """A table or view with all its rows.
 
     Raises:
-        UnknownTableError: there is none of that name.
+        UnknownTableError: the database lacks a table or view of that name.
     """
     known = [*tables(connection), *views(connection)]
     if name not in known:
@@ -87,7 +87,7 @@ def relation(connection: sqlite3.Connection, name: str) -> Relation:
 
 
 def relations(connection: sqlite3.Connection) -> Iterator[Relation]:
-    """Every table with all its rows."""
+    """All tables with their rows."""
     for name in tables(connection):
         yield relation(connection, name)
 
@@ -174,7 +174,7 @@ def save_tables(connection: sqlite3.Connection, form: str, target: Path) -> None
 
 
 def save(data: bytes, target: Path) -> None:
-    """A file with that content, which takes the place of an older one only when it is complete.
+    """Write a file.  An older file is replaced only once the new one is complete.
 
     Raises:
         OSError: it cannot be written.
@@ -185,7 +185,7 @@ def save(data: bytes, target: Path) -> None:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[str]:
-    """The name of a new file that takes the place of ``target`` when all went well."""
+    """The name of a new file that replaces ``target`` on success."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     try:

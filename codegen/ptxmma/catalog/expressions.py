@@ -1,6 +1,6 @@
-"""Bit maps as expressions that C and Python share: what the generated functions compute, and what users are shown.
+"""Bit maps as expressions that are valid in C and in Python: for the generated functions and for display.
 
-They work on C's unsigned integers, on Python's and on arrays of either.
+They work on unsigned integers of C, on integers of Python and on NumPy arrays.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _term(run: Run, width: int, name: str) -> str:
 
 
 def both_ways(layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
-    """What a layout computes, and its inverse, as expressions by the name of their result.
+    """A layout and its inverse as expressions, by the name of their result.
 
     Of a fragment ``(lane, i) -> (row, col)``, of metadata ``(row, chunk, selector) -> (lane, bit)``, of scale factors
     ``(row, block, byte_id, thread_id) -> (lane, byte)``.

@@ -1,4 +1,4 @@
-"""One instruction: what the database knows of it."""
+"""One instruction and everything that the database knows about it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _Stated = TypeVar("_Stated", Semantics, Statement)
 
 
 class Missing(ValueError, KeyError, AttributeError):
-    """An instruction lacks what was asked of it: an operand, sparsity metadata, scale factors.
+    """An instruction lacks an operand, sparsity metadata or scale factors.
 
-    A ``ValueError``; a ``KeyError`` too, and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` tells.
+    It is a ``ValueError``, a ``KeyError`` and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` works.
     """
 
     __str__ = Exception.__str__  # a KeyError would quote the message
@@ -47,7 +47,7 @@ class OperandForm(msgspec.Struct, frozen=True):
         return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name; :class:`Missing` where the form has none."""
+        """The operand of that name; raises :class:`Missing` if the form lacks it."""
         for operand in self.operands:
             if operand.name == name:
                 return operand
@@ -55,7 +55,7 @@ class OperandForm(msgspec.Struct, frozen=True):
 
 
 class Instruction:
-    """One instruction: a canonical spelling with everything the database knows of it."""
+    """One instruction: a canonical spelling with everything that the database knows about it."""
 
     def __init__(self, database: Database, variant: Variant) -> None:
         self.database = database
@@ -75,17 +75,17 @@ class Instruction:
 
     @property
     def extents(self) -> dict[str, int]:
-        """The sizes that its qualifiers say: ``{"m": 16, "n": 8, "k": 16}``, ``{"rows": 8, "cols": 8, "num": 4}``."""
+        """The sizes that its qualifiers give: ``{"m": 16, "n": 8, "k": 16}``, ``{"rows": 8, "cols": 8, "num": 4}``."""
         return dict(self.variant.extents)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The sizes of its shape, ``(m, n, k)`` of one that multiplies; None for instructions without a shape."""
+        """The sizes of its shape, ``(m, n, k)`` if it multiplies; None for instructions without a shape."""
         return tuple(self.shape_sizes.values()) or None
 
     @property
     def shape_sizes(self) -> dict[str, int]:
-        """The sizes that its shape says: ``{"m": 16, "n": 8, "k": 16}``; none for instructions without a shape."""
+        """The sizes that its shape gives: ``{"m": 16, "n": 8, "k": 16}``; empty for instructions without a shape."""
         variant = self.variant
         return sizes_in(variant.instruction.extents[variant.instruction.shape], variant.shape) or {} if variant.shape else {}
 
@@ -113,9 +113,9 @@ class Instruction:
         return requirements.accepted_by(self.database.spec, self.variant)
 
     def requirements(self) -> list[Requirement]:
-        """What the manual states, rule by rule, each with its source; all of them hold together.
+        """The manual's requirements, each with its source; all of them must hold.
 
-        Empty for an instruction that the manual does not have: see :meth:`accepted_by` and :meth:`observed`.
+        Empty for an undocumented instruction: see :meth:`accepted_by` and :meth:`observed`.
         """
         return requirements.stated(self.variant) if self.documented else []
 
@@ -126,8 +126,8 @@ class Instruction:
     def releases(self) -> dict[str, str]:
         """Where releases of the assembler differ, in words.
 
-        Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling where the
-        releases differ about the instruction itself.
+        Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling if the releases differ
+        about the instruction itself.
         """
         return requirements.releases(self.database.spec, self.variant)
 
@@ -140,11 +140,11 @@ class Instruction:
         return self._matching(self.variant.instruction.undefined)
 
     def uniform(self) -> list[Statement]:
-        """What must be the same over the threads that execute it."""
+        """What must be uniform over the threads that execute it."""
         return self._matching(self.variant.instruction.uniform)
 
     def notes(self) -> list[Statement]:
-        """What else is worth knowing about it."""
+        """Further notes about it."""
         return self._matching(self.variant.instruction.notes)
 
     def errata(self) -> list[Erratum]:
@@ -172,7 +172,7 @@ class Instruction:
         return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name in the first form that has it; :class:`Missing` where none has."""
+        """The operand of that name in the first form that has it; raises :class:`Missing` if none does."""
         for form in self.forms:
             for operand in form.operands:
                 if operand.name == name:

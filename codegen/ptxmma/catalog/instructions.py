@@ -1,4 +1,4 @@
-"""Looking instructions up: what users and generators ask of a database."""
+"""Looks instructions up in a database, by spelling or by filters."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ DatabaseLike = Database | str | os.PathLike[str] | None
 
 
 class UnknownInstruction(LookupError):
-    """No such instruction.
+    """A spelling is not an instruction.
 
     Attributes:
-        spelling: what was asked for.
-        reason: why it is none; ``the closest`` in it is the first of ``close``.
+        spelling: the unknown spelling.
+        reason: what is wrong with it; ``the closest`` in it is the first of ``close``.
         close: canonical spellings of the closest legal instructions; empty where nothing is near.
     """
 
@@ -43,7 +43,7 @@ class UnknownInstruction(LookupError):
 
 
 class Catalog:
-    """All instructions of a database, made as they are asked for."""
+    """All instructions of a database, created on demand."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -61,7 +61,7 @@ class Catalog:
         return self._instructions[name]
 
     def all(self, among: Callable[[InstructionSet], bool] = lambda _: True) -> Iterator[Instruction]:
-        """Every instruction, in the order of the spec; of the sets for which ``among`` holds, the others need not be made."""
+        """Every instruction of the sets for which ``among`` holds, in the order of the spec; other sets are not expanded."""
         for entry in self.database.spec.instructions:
             if among(entry):
                 yield from self.of(entry.name)
@@ -69,7 +69,7 @@ class Catalog:
     def find(self, spelling: str) -> Instruction:
         """The instruction that any accepted spelling means; raises :class:`UnknownInstruction`."""
         if not isinstance(spelling, str):
-            raise TypeError(f"an instruction is named by a string, not by {type(spelling).__name__}")
+            raise TypeError(f"the spelling of an instruction must be a string, not {type(spelling).__name__}")
         text = spelling.strip()
         instruction = self.meaning(text)
         if instruction is None:
@@ -80,7 +80,7 @@ class Catalog:
         return instruction
 
     def meaning(self, spelling: str) -> Instruction | None:
-        """The instruction that a spelling means; None where it means none, without a look for what is close."""
+        """The instruction that a spelling means, or None; does not search for close spellings."""
         for entry in self.database.spec.instructions:
             if set(fixed_tokens(entry.syntax)) <= set(spelling.split(".")):
                 variant = self._spellings_of(entry).find(spelling)
@@ -153,15 +153,15 @@ def instructions(
     sparse: bool | None = None,
     database: DatabaseLike = None,
 ) -> Iterator[Instruction]:
-    """The instructions for which every given filter holds, as an iterator; the filters are checked at once.
+    """Iterates over the instructions that pass every given filter.  The filters are checked before the first is returned.
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
-    one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` is that of a page of
-    the reference, as ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
+    one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` names a page of the
+    reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
     types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
 
     Raises:
-        ValueError: a family, target, version, type or shape that the database does not have; it names the closest.
+        ValueError: an unknown family, target, version, type or shape; the message names the closest.
     """
     in_database = catalog(database)
     spec = in_database.database.spec
@@ -176,14 +176,14 @@ def instructions(
 
 
 def _shapes(instruction: Instruction) -> tuple[str, ...]:
-    """The texts that name an instruction's shape, the one for every N last."""
+    """The names of an instruction's shape, the one for every N last."""
     if instruction.shape is None:
         return ()
     return instruction.variant.shape, instruction.variant.shape_label
 
 
 def _type_of_a(instruction: Instruction) -> str:
-    """The element type of the first matrix that it multiplies; ``""`` where it multiplies none."""
+    """The element type of the first matrix that it multiplies; ``""`` for other operations."""
     names = instruction.variant.instruction.multiplicands if instruction.operation == "multiply" else ()
     return instruction.matrix_types[names[0]] if names else ""
 
@@ -214,10 +214,10 @@ def _passing(
 
 
 def types_named(spec: Spec, name: str) -> tuple[str, ...]:
-    """The element types of a name: one of the spec, or ``fp8``, ``fp4``, ``int8`` … for all signed floats or integers of that many bits.
+    """The element types that a name selects: one type, or for ``fp8``, ``fp4``, ``int8`` … all signed floats or integers of that width.
 
     Raises:
-        ValueError: no such type; it names the closest.
+        ValueError: an unknown type; the message names the closest.
     """
     groups: dict[str, list[str]] = {}
     for entry in spec.types.elements:
