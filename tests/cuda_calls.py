@@ -74,7 +74,7 @@ def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
                     parts.append(Call([declared], [], [name]))
                 elif operand.kind == "selector":
                     assert operand.immediates
-                    parts.append(Call([], [], [f"{operand.immediates[-1]}u"]))
+                    parts.append(Call([], [], [f"{operand.immediates[0]}u"]))
                 elif operand.kind not in ("majorness", "negation"):
                     ways = _ways(operand, c_types)
                     ways = [one for one in ways if one.arguments] or ways

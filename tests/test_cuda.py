@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -376,3 +377,55 @@ def test_the_statements_that_users_paste_make_the_instruction(compiler: Nvcc, ca
 def _declared(parameter: str) -> str:
     """A parameter as a variable of zeros: ``float (&d)[4]`` as ``float d[4] = {};``."""
     return re.sub(r"\(&(\w+)\)", r"\1", parameter.removeprefix("const ")).replace("& ", " ") + " = {};"
+
+
+@pytest.mark.nvcc
+def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    """The same SASS three times: the statement that a user would write, the function, and the typed front."""
+    package = importlib.util.find_spec("nvidia")
+    folders = [Path(folder) for folder in package.submodule_search_locations or ()] if package else []
+    packaged = next((str(path) for folder in folders for path in folder.glob("*/bin/nvdisasm")), None)
+    disassembler = shutil.which("nvdisasm") or packaged or pytest.skip("nvdisasm is not installed: pip install nvidia-cuda-nvdisasm")
+    lines = ["#include <ptxmma/ptxmma.cuh>", "#pragma nv_diag_suppress 550"]
+    names = []
+    for instruction in one_of_each_front(catalog.all()):
+        first, entry = instruction.accepted_by().get("sm_90a"), instruction.variant.instruction
+        if first is None or first > compiler.ptx or entry.operation != "multiply" or sum(family == entry.name for family, _ in names) == 10:
+            continue
+        said, front_call = shown(instruction), next(front_calls(catalog, instruction))
+        parameters = said.functions[0][said.functions[0].index("(") + 1 : -1]
+        declared = " ".join(_declared(one) for one in re.split(r", (?![^(]*\))", parameters) if one)
+        numbers = ", ".join(map(str, _needed(instruction)))
+        called = ", ".join(re.findall(r"(\w+)\)?(?:\[\d+\])?(?:,|$)", parameters))
+        result = next(operand.name for form in instruction.forms for operand in form.operands if operand.access != "read")
+        keep = f"out[threadIdx.x] = {{}}{'[0]' if f'(&{result})' in parameters else ''};"
+        number = f"<{numbers}>" if numbers else ""
+        before, after = ("wgmma_fence();", "wgmma_commit_group(); wgmma_wait_group<0>();") if entry.asynchronous else ("", "")
+        for kind, body, kept in (
+            ("statement", f"{declared} {said.statements[0]}", result),
+            ("function", f"{declared} ptxmma::{instruction.identifier}{number}({called});", result),
+            ("front", front_call.of(f"ptxmma::{front(instruction)}::call"), f"the_{result}"),
+        ):
+            name = f"{kind}_{len(names)}"
+            statements = f"using namespace ptxmma; {before} {body} {after} {keep.format(kept)}"
+            # A product through descriptors of zero would be left out.
+            statements = re.sub(r"(uint64_t \w+|matrix_descriptor<\w+> \w+) = {};", r"\1 = {reinterpret_cast<uint64_t>(out)};", statements)
+            lines.append(f'extern "C" __global__ void {name}(float* out) {{ {statements} }}')
+        names.append((entry.name, instruction.canonical))
+    assert len(names) >= 30
+    done = compiler.run("\n".join(lines), "-std=c++17", *_SM_90A, "-cubin", "-o", "kernels.cubin", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
+    text = subprocess.run([disassembler, "-c", tmp_path / "kernels.cubin"], check=True, capture_output=True, text=True).stdout
+    text = re.sub(r"\$__internal_\d+_|\w+_\d+(?=\) ;)|\.L_x_\d+(?!:)", "", text)  # names of functions and places are numbered
+    sections = dict(re.findall(r"^\.text\.(\w+):\n(.*?)(?=^\.text\.|\Z)", text, re.M | re.S))
+    code = {name: re.findall(r"^\s+/\*\w+\*/\s+(.*?;)", section, re.M) for name, section in sections.items()}
+    for number, (_, canonical) in enumerate(names):
+        assert any("MMA" in line for line in code[f"statement_{number}"]), canonical
+        assert code[f"function_{number}"] == code[f"statement_{number}"], canonical
+        assert code[f"front_{number}"] == code[f"statement_{number}"], canonical
+
+
+def _needed(instruction: Instruction) -> list[int]:
+    """The first legal values of the immediates without a default, in the order of template parameters."""
+    given = (one for one in instruction.forms[0].operands if one.immediates and not one.takes_register and one.default is None)
+    return [one.immediates[0] for one in given if one.immediates]
