@@ -387,7 +387,7 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
     packaged = next((str(path) for folder in folders for path in folder.glob("*/bin/nvdisasm")), None)
     disassembler = shutil.which("nvdisasm") or packaged or pytest.skip("nvdisasm is not installed: pip install nvidia-cuda-nvdisasm")
     lines = ["#include <ptxmma/ptxmma.cuh>", "#pragma nv_diag_suppress 550"]
-    names = []
+    names: list[tuple[str, str]] = []
     for instruction in one_of_each_front(catalog.all()):
         first, entry = instruction.accepted_by().get("sm_90a"), instruction.variant.instruction
         if first is None or first > compiler.ptx or entry.operation != "multiply" or sum(family == entry.name for family, _ in names) == 10:
@@ -399,11 +399,11 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
         called = ", ".join(re.findall(r"(\w+)\)?(?:\[\d+\])?(?:,|$)", parameters))
         result = next(operand.name for form in instruction.forms for operand in form.operands if operand.access != "read")
         keep = f"out[threadIdx.x] = {{}}{'[0]' if f'(&{result})' in parameters else ''};"
-        number = f"<{numbers}>" if numbers else ""
+        immediates = f"<{numbers}>" if numbers else ""
         before, after = ("wgmma_fence();", "wgmma_commit_group(); wgmma_wait_group<0>();") if entry.asynchronous else ("", "")
         for kind, body, kept in (
             ("statement", f"{declared} {said.statements[0]}", result),
-            ("function", f"{declared} ptxmma::{instruction.identifier}{number}({called});", result),
+            ("function", f"{declared} ptxmma::{instruction.identifier}{immediates}({called});", result),
             ("front", front_call.of(f"ptxmma::{front(instruction)}::call"), f"the_{result}"),
         ):
             name = f"{kind}_{len(names)}"
@@ -416,7 +416,7 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
     done = compiler.run("\n".join(lines), "-std=c++17", *_SM_90A, "-cubin", "-o", "kernels.cubin", folder=tmp_path)
     assert done.returncode == 0, done.stderr[:4000]
     text = subprocess.run([disassembler, "-c", tmp_path / "kernels.cubin"], check=True, capture_output=True, text=True).stdout
-    text = re.sub(r"\$__internal_\d+_|\w+_\d+(?=\) ;)|\.L_x_\d+(?!:)", "", text)  # names of functions and places are numbered
+    text = re.sub(r"\$__internal_\d+_|\w+_\d+(?=\) ;)|\.L_x_\d+(?!:)", "", text)  # names are numbered
     sections = dict(re.findall(r"^\.text\.(\w+):\n(.*?)(?=^\.text\.|\Z)", text, re.M | re.S))
     code = {name: re.findall(r"^\s+/\*\w+\*/\s+(.*?;)", section, re.M) for name, section in sections.items()}
     for number, (_, canonical) in enumerate(names):

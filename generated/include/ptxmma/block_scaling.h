@@ -86,7 +86,7 @@ PTXMMA_FN int ptxmma_scaling_finite(float value) {
   return (ptxmma_scaling_bits(value) & 0x7fffffff) < 0x7f800000;
 }
 
-/** The magnitude (bits of a float that is no NaN) in a type of fewer bits, to nearest even; `bias` is less than 127. */
+/** The magnitude (bits of a float other than a NaN) in a type of fewer bits, to nearest even; `bias` is less than 127. */
 PTXMMA_FN uint32_t ptxmma_scaling_round(
     uint32_t magnitude, uint32_t mantissa, uint32_t bias, uint32_t largest) {
   const uint32_t exponent = magnitude >> 23, lowest = 127 - bias;
@@ -100,7 +100,7 @@ PTXMMA_FN uint32_t ptxmma_scaling_round(
   return code < largest ? code : largest;
 }
 
-/** The bits of the float that a code without its sign stands for, neither a NaN nor an infinity. */
+/** The bits of the float that a code without its sign means, neither a NaN nor an infinity. */
 PTXMMA_FN uint32_t ptxmma_scaling_widen(uint32_t code, uint32_t mantissa, uint32_t bias) {
   if (code >> mantissa != 0) return (code << (23 - mantissa)) + ((127 - bias) << 23);
   return ptxmma_scaling_bits(
@@ -118,7 +118,7 @@ PTXMMA_FN uint32_t ptxmma_encode_e4m3(float value) {
          (bits >> 31) * 0x80;
 }
 
-/** The number that the low 8 bits of a code stand for as e4m3. */
+/** The number that the low 8 bits of a code mean as e4m3. */
 PTXMMA_FN float ptxmma_decode_e4m3(uint32_t code) {
   const uint32_t magnitude = code & 0x7f, sign = (code & 0x80) != 0;
   const uint32_t above = 0x7fc00000u;
@@ -143,7 +143,7 @@ PTXMMA_FN uint32_t ptxmma_encode_e5m2(float value) {
          (bits >> 31) * 0x80;
 }
 
-/** The number that the low 8 bits of a code stand for as e5m2. */
+/** The number that the low 8 bits of a code mean as e5m2. */
 PTXMMA_FN float ptxmma_decode_e5m2(uint32_t code) {
   const uint32_t magnitude = code & 0x7f, sign = (code & 0x80) != 0;
   const uint32_t above = magnitude == 0x7c ? 0x7f800000u : 0x7fc00000u;
@@ -168,7 +168,7 @@ PTXMMA_FN uint32_t ptxmma_encode_e3m2(float value) {
          (bits >> 31) * 0x20;
 }
 
-/** The number that the low 6 bits of a code stand for as e3m2. */
+/** The number that the low 6 bits of a code mean as e3m2. */
 PTXMMA_FN float ptxmma_decode_e3m2(uint32_t code) {
   const uint32_t magnitude = code & 0x1f, sign = (code & 0x20) != 0;
   return ptxmma_scaling_float(
@@ -191,7 +191,7 @@ PTXMMA_FN uint32_t ptxmma_encode_e2m3(float value) {
          (bits >> 31) * 0x20;
 }
 
-/** The number that the low 6 bits of a code stand for as e2m3. */
+/** The number that the low 6 bits of a code mean as e2m3. */
 PTXMMA_FN float ptxmma_decode_e2m3(uint32_t code) {
   const uint32_t magnitude = code & 0x1f, sign = (code & 0x20) != 0;
   return ptxmma_scaling_float(
@@ -214,7 +214,7 @@ PTXMMA_FN uint32_t ptxmma_encode_e2m1(float value) {
          (bits >> 31) * 0x8;
 }
 
-/** The number that the low 4 bits of a code stand for as e2m1. */
+/** The number that the low 4 bits of a code mean as e2m1. */
 PTXMMA_FN float ptxmma_decode_e2m1(uint32_t code) {
   const uint32_t magnitude = code & 0x7, sign = (code & 0x8) != 0;
   return ptxmma_scaling_float(
@@ -237,7 +237,7 @@ PTXMMA_FN uint32_t ptxmma_encode_ue8m0(float value) {
   return code < 0 ? 0 : code < 254 ? (uint32_t)code : 0xfe;
 }
 
-/** The power of two that the low bits of a code stand for as ue8m0. */
+/** The power of two that the low bits of a code mean as ue8m0. */
 PTXMMA_FN float ptxmma_decode_ue8m0(uint32_t code) {
   const int32_t exponent = (int32_t)(code & 0xff);
   if ((code & 0xff) > 0xfe) return ptxmma_scaling_float(0x7fc00000);
@@ -255,7 +255,7 @@ PTXMMA_FN uint32_t ptxmma_encode_ue4m3(float value) {
   return ptxmma_scaling_round(bits, 3, 7, 0x7e);
 }
 
-/** The number that the low bits of a code stand for as ue4m3. */
+/** The number that the low bits of a code mean as ue4m3. */
 PTXMMA_FN float ptxmma_decode_ue4m3(uint32_t code) {
   const uint32_t magnitude = code & 0x7f;
   if (magnitude > 0x7e) return ptxmma_scaling_float(0x7fc00000);
@@ -295,7 +295,7 @@ PTXMMA_FN uint32_t ptxmma_scale_e4m3_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive)
  * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e4m3_ue8m0(const float *values, size_t stride, size_t block,
@@ -319,7 +319,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e4m3_ue8m0(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e4m3_ue8m0(const float *values, size_t rows, size_t cols,
@@ -381,7 +381,7 @@ PTXMMA_FN uint32_t ptxmma_scale_e5m2_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive)
  * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e5m2_ue8m0(const float *values, size_t stride, size_t block,
@@ -405,7 +405,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e5m2_ue8m0(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e5m2_ue8m0(const float *values, size_t rows, size_t cols,
@@ -467,7 +467,7 @@ PTXMMA_FN uint32_t ptxmma_scale_e3m2_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive)
  * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e3m2_ue8m0(const float *values, size_t stride, size_t block,
@@ -491,7 +491,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e3m2_ue8m0(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e3m2_ue8m0(const float *values, size_t rows, size_t cols,
@@ -555,7 +555,7 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m3_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive)
  * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m3_ue8m0(const float *values, size_t stride, size_t block,
@@ -579,7 +579,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m3_ue8m0(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e2m3_ue8m0(const float *values, size_t rows, size_t cols,
@@ -643,7 +643,7 @@ PTXMMA_FN uint32_t ptxmma_scale_e2m1_ue8m0(float peak) {
  * Quantise one block: `block` numbers, `stride` apart, first divided by `tensor_scale` (1 for none).
  * `elements` gets `block` bytes, one code in each, `scale` one.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number)
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive)
  * or _NOT_FINITE (a NaN or an infinity, also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue8m0(const float *values, size_t stride, size_t block,
@@ -667,7 +667,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue8m0(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
- * _RANGE (another axis, a tensor scale that is no positive number) or _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue8m0(const float *values, size_t rows, size_t cols,
@@ -755,7 +755,7 @@ PTXMMA_FN int ptxmma_scale_fits_e2m1_ue4m3(float peak) {
  * `elements` gets `block` bytes, one code in each, `scale` one.
  * A block that is too small for its factor becomes zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is no positive number),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (no numbers), _RANGE (a tensor scale that is not positive),
  * _NOT_FINITE (a NaN or an infinity, also after the division) or _TOO_LARGE; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, size_t stride, size_t block,
@@ -781,7 +781,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, si
  * Blocks that are too small for their factors become zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
- * _RANGE (another axis, a tensor scale that is no positive number), _NOT_FINITE (a NaN or an infinity,
+ * _RANGE (another axis, a tensor scale that is not positive), _NOT_FINITE (a NaN or an infinity,
  * also after the division) or _TOO_LARGE; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t rows, size_t cols,
@@ -851,12 +851,12 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue4m3(const uint8_t *elements, co
 /** The register of thread `lane` for the given ids. Byte ids: 0, 2; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -890,12 +890,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_2x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0, 2; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -929,12 +929,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_2x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -968,12 +968,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1007,12 +1007,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k64_scale_b_scale_vec_4x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0, 1, 2, 3; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1046,12 +1046,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_a_scale_vec_1x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0, 1, 2, 3; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1085,12 +1085,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_m16n8k32_scale_b_scale_vec_1x_unpack(const ui
 /** The register of thread `lane` for the given ids. Byte ids: 0, 2; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1124,12 +1124,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_2x_unpack(cons
 /** The register of thread `lane` for the given ids. Byte ids: 0, 2; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1163,12 +1163,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_2x_unpack(cons
 /** The register of thread `lane` for the given ids. Byte ids: 0; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1202,12 +1202,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_a_scale_vec_4x_unpack(cons
 /** The register of thread `lane` for the given ids. Byte ids: 0; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1241,12 +1241,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k128_scale_b_scale_vec_4x_unpack(cons
 /** The register of thread `lane` for the given ids. Byte ids: 0, 1, 2, 3; thread ids: 0, 1. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_row(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**
@@ -1280,12 +1280,12 @@ PTXMMA_FN ptxmma_status ptxmma_mma_sp_m16n8k64_scale_a_scale_vec_1x_unpack(const
 /** The register of thread `lane` for the given ids. Byte ids: 0, 1, 2, 3; thread ids: 0, 1, 2, 3. */
 PTXMMA_FN uint32_t ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_register(const uint8_t *scales, size_t stride, size_t block_stride,
     uint32_t byte_id, uint32_t thread_id, uint32_t lane) {
-  uint32_t held = 0, byte;
+  uint32_t word = 0, byte;
   for (byte = 0; byte < 4; byte++)
     if (ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_byte_id(lane, byte) == byte_id && ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_thread_id(lane, byte) == thread_id)
-      held |= (uint32_t)scales[ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(lane, byte) * block_stride]
+      word |= (uint32_t)scales[ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_col(lane, byte) * stride + ptxmma_mma_sp_m16n8k64_scale_b_scale_vec_1x_block(lane, byte) * block_stride]
               << 8 * byte;
-  return held;
+  return word;
 }
 
 /**

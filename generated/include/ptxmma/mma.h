@@ -14,7 +14,7 @@
  * Where one instruction computes several independent products, `_computation` tells to which of them
  * an element belongs.
  *
- * For scale factors `_lane` and `_byte` tell where one stands under the given scale ids; the
+ * For scale factors `_lane` and `_byte` say where one lies under the given scale ids; the
  * functions of `lane` and `byte` are their inverse.
  *
  * In the formulas `//` divides and `%` is the remainder. Sources are sections of PTX ISA 9.1.

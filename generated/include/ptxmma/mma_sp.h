@@ -16,7 +16,7 @@
  * columns that its whole register covers. For the metadata, `_lane` and `_bit` tell where the field
  * of a chunk stands; `_row`, `_chunk` and `_selector` are their inverse.
  *
- * For scale factors `_lane` and `_byte` tell where one stands under the given scale ids; the
+ * For scale factors `_lane` and `_byte` say where one lies under the given scale ids; the
  * functions of `lane` and `byte` are their inverse.
  *
  * In the formulas `//` divides and `%` is the remainder. Sources are sections of PTX ISA 9.1.

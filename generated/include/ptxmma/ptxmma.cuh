@@ -3,7 +3,7 @@
 //
 // Every wrapper.  One header of a family costs a compiler a fraction of this one.
 //
-// cuda/sparse.cuh stands beside it, to be included by itself: it has kernels and host functions, which need <cuda_runtime.h>.
+// cuda/sparse.cuh is not in it and is included by itself: it has kernels and host functions, which need <cuda_runtime.h>.
 #pragma once
 
 #include "cuda/fragment_moves.cuh"

@@ -4,7 +4,7 @@
  * @file
  * All C headers that describe: layouts, tables, shared memory. They need <stdint.h> and nothing else.
  *
- * Those that move matrices stand beside it, each to be included by itself: a family's _pack.h,
+ * Those that move matrices are not in it and are included one by one: a family's _pack.h,
  * sparse.h, shared_layout.h, block_scaling.h. They need <stddef.h> and <string.h> too, and are longer.
  */
 #ifndef PTXMMA_PTXMMA_H

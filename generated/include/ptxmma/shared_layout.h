@@ -399,16 +399,16 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
 /** The 64 bits of a descriptor whose fields all have an encoding. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
   const uint64_t encoded = ptxmma_descriptor_encode(fields);
-  const ptxmma_descriptor held = ptxmma_descriptor_decode(encoded);
+  const ptxmma_descriptor read = ptxmma_descriptor_decode(encoded);
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
   if (fields.start_address % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (fields.leading_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (fields.stride_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
-  if (held.start_address != fields.start_address) return PTXMMA_ERROR_RANGE;
-  if (held.leading_byte_offset != fields.leading_byte_offset) return PTXMMA_ERROR_RANGE;
-  if (held.stride_byte_offset != fields.stride_byte_offset) return PTXMMA_ERROR_RANGE;
-  if (held.base_offset != fields.base_offset) return PTXMMA_ERROR_RANGE;
-  if (held.swizzle != fields.swizzle) return PTXMMA_ERROR_RANGE;
+  if (read.start_address != fields.start_address) return PTXMMA_ERROR_RANGE;
+  if (read.leading_byte_offset != fields.leading_byte_offset) return PTXMMA_ERROR_RANGE;
+  if (read.stride_byte_offset != fields.stride_byte_offset) return PTXMMA_ERROR_RANGE;
+  if (read.base_offset != fields.base_offset) return PTXMMA_ERROR_RANGE;
+  if (read.swizzle != fields.swizzle) return PTXMMA_ERROR_RANGE;
   *descriptor = encoded;
   return PTXMMA_OK;
 }
@@ -447,10 +447,10 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
 
 /** The fields of a descriptor; PTXMMA_ERROR_RANGE where it has bits that belong to none. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
-  const ptxmma_descriptor held = ptxmma_descriptor_decode(descriptor);
+  const ptxmma_descriptor read = ptxmma_descriptor_decode(descriptor);
   if (fields == NULL) return PTXMMA_ERROR_NULL;
-  if (ptxmma_descriptor_encode(held) != descriptor) return PTXMMA_ERROR_RANGE;
-  *fields = held;
+  if (ptxmma_descriptor_encode(read) != descriptor) return PTXMMA_ERROR_RANGE;
+  *fields = read;
   return PTXMMA_OK;
 }
 

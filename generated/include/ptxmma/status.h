@@ -19,7 +19,7 @@ typedef enum ptxmma_status {
   PTXMMA_ERROR_NOT_SPARSE, /**< a chunk with more units that are not zero than the pattern keeps */
   PTXMMA_ERROR_NOT_FINITE, /**< a NaN or an infinity where magnitudes are compared */
   PTXMMA_ERROR_NULL,       /**< a null pointer where there must be an address */
-  PTXMMA_ERROR_MULTIPLE,   /**< a size that is no multiple of what its function names: pad with zeros */
+  PTXMMA_ERROR_MULTIPLE,   /**< a size that is not a multiple of what its function names: pad with zeros */
   PTXMMA_ERROR_TOO_LARGE   /**< a number so large that the type of its block's scale factor does not reach it */
 } ptxmma_status;
 

@@ -43,7 +43,7 @@
 #define PTXMMA_PASS __CUDA_ARCH__
 #endif
 
-// One macro for each requirement: 1 in a pass for a target that meets it.  In any other pass its _ABSENT stands for the body of a
+// One macro for each requirement: 1 in a pass for a target that meets it.  In any other pass its _ABSENT is the body of a
 // wrapper.  Wrappers are templates, so nothing is refused before it is used.  With a toolkit that is too old, or in a pass for another
 // chip, the use does not compile.  Nor does it in a pass for the right chip without its special features, except with nvcc: since
 // `nvcc -arch=sm_90a` makes a pass for compute_90 too, the use compiles there and ends the kernel at run time.  nvcc's host pass needs no
@@ -573,7 +573,7 @@
 #define PTXMMA_OPTIONS(...) \
   static_assert(detail::options<__VA_ARGS__>::template have<Options...>::value, "ptxmma: the options of this call are " #__VA_ARGS__)
 
-// Every asm statement of the wrappers is volatile: it is executed where it stands and as often as it says, because all threads of a
+// Every asm statement of the wrappers is volatile: it is executed in its place and as often as it says, because all threads of a
 // warp or warpgroup must execute it together.  Only instructions that order memory clobber it: the others take and give registers, or
 // read memory that the instructions around them order.
 
@@ -606,7 +606,7 @@ __device__ __noinline__ void absent(Message message) {
 
 }  // namespace detail
 
-// Fences for the registers of asynchronous instructions, whose protocol stands in ordering.cuh.  The compiler sees neither that such
+// Fences for the registers of asynchronous instructions, whose protocol is in ordering.cuh.  The compiler sees neither that such
 // an instruction goes on reading and writing its registers after it was issued, nor that a later wait makes its results valid, and may
 // move a plain access to them across either.  No access to a fenced register moves across its fence.  Fence the accumulators (and an A
 // in registers) after the last plain access before the first asynchronous instruction, and again between the wait and the next plain

@@ -271,7 +271,7 @@ struct fragment_store<8 * sizeof(uint32_t)> {
 };
 #endif
 
-// The i-th set of elements of a thread by what they add to row or column: bits of the element's number in the order of the columns.
+// The bit of an element's number that leads to a row, and the bit of a rank among those that lead to columns.
 template <class Layout>
 PTXMMA_CONSTEXPR_FN uint32_t bit_of_row(uint32_t row, uint32_t bits) {
   for (uint32_t bit = 0; bit < bits; ++bit)
@@ -317,8 +317,8 @@ struct carried {
     uint32_t from = 0, rank = 0;
     for (uint32_t bit = 0; bit < bits(); ++bit) {
       const uint32_t row = next::row(0, 1u << bit);
-      const uint32_t found = row != 0 ? detail::bit_of_row<given>(row, bits()) : detail::bit_of_rank<given>(rank++, bits());
-      from |= (i >> bit & 1) << found;
+      const uint32_t to = row != 0 ? detail::bit_of_row<given>(row, bits()) : detail::bit_of_rank<given>(rank++, bits());
+      from |= (i >> bit & 1) << to;
     }
     return from;
   }

@@ -370,8 +370,8 @@ struct parameter {
 template <class... Parameters>
 cudaError_t launch(
     void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, cudaStream_t stream, typename parameter<Parameters>::type... arguments) {
-  void* held[] = {&arguments...};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), held, 0, stream);
+  void* pointers[] = {&arguments...};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), pointers, 0, stream);
 }
 
 // The number of blocks for `rows` rows of `parts` parts, 0 if there are too many.

@@ -71,17 +71,17 @@ def _cuda(operands: list[Operand], kinds: list[sparse_matrices.Kind], metadata: 
     widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
     shown = [
         {
-            "name": c_text.identifier(found.layout.name),
-            "bits": found.layout.bits,
-            "rows": found.rows,
-            "chunks": found.chunks,
+            "name": c_text.identifier(made.layout.name),
+            "bits": made.layout.bits,
+            "rows": made.rows,
+            "chunks": made.chunks,
             "chunk_elements": pattern.chunk,
-            "selectors": found.selectors,
-            "threads": found.threads,
-            "run": found.run,
-            "padding": found.padding,
+            "selectors": made.selectors,
+            "threads": made.threads,
+            "run": made.run,
+            "padding": made.padding,
         }
-        for found, pattern in ((packing.metadata(one), one.granularity) for one in metadata.values())
+        for made, pattern in ((packing.metadata(one), one.granularity) for one in metadata.values())
     ]
     described = [
         kind._asdict() | {"struct": f"kind_{kind.name.removeprefix('ptxmma_sparse_')}", "register_bits": widths[kind.pattern, kind.element]}
@@ -104,21 +104,21 @@ def _is_fragment(operand: Operand) -> bool:
 
 def _widths(catalog: Catalog) -> dict[str, set[int]]:
     """For each layout that grows with n, the n of the instructions that have it."""
-    found: dict[str, set[int]] = {}
+    widths: dict[str, set[int]] = {}
     for instruction in catalog.all():
         for form in instruction.forms:
             for operand in form.operands:
                 if operand.layout is not None:
-                    found.setdefault(operand.layout.name, set()).update(instruction.extents[name] for name in instruction.variant.ranging)
-    return found
+                    widths.setdefault(operand.layout.name, set()).update(instruction.extents[name] for name in instruction.variant.ranging)
+    return widths
 
 
 def _operands(catalog: Catalog) -> list[Operand]:
     """Every operand that an instruction has, each once; of an extent that ranges the largest number stands for all."""
-    found: dict[int, Operand] = {}
+    operands: dict[int, Operand] = {}
     for instruction in catalog.all():
         variant = instruction.variant
         if variant.extents == variant.largest:
             for form in instruction.forms:
-                found.update((id(operand), operand) for operand in form.operands)
-    return list(found.values())
+                operands.update((id(operand), operand) for operand in form.operands)
+    return list(operands.values())

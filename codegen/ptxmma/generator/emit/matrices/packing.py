@@ -19,14 +19,14 @@ class Element(NamedTuple):
     Attributes:
         name: ``"b16"``, or ``"e2m1_b8"`` where the two differ.
         memory: bits between elements in memory, packed below 8.
-        held: bits between elements in a register.
+        spacing: bits between elements in a register.
         shift: lowest bit of the element in those.
         register: bits of a register.
     """
 
     name: str
     memory: int
-    held: int
+    spacing: int
     shift: int
     register: int
 
@@ -43,7 +43,7 @@ class Element(NamedTuple):
     @property
     def elements(self) -> int:
         """Elements in a register."""
-        return self.register // self.held
+        return self.register // self.spacing
 
 
 class Fragment(NamedTuple):
@@ -121,46 +121,47 @@ class Metadata(NamedTuple):
 def element(operand: Operand) -> Element:
     """How the elements of an operand lie."""
     assert operand.element is not None
-    memory, held = memory_bits(operand.element), operand.bits
-    plain = memory == held and (operand.shift == 0)
-    name = f"b{held}" if plain else f"{c_text.identifier(operand.element.name)}_b{held}"
-    return Element(name, memory, held, operand.shift, held * operand.elements // operand.registers)
+    memory, spacing = memory_bits(operand.element), operand.bits
+    plain = memory == spacing and (operand.shift == 0)
+    name = f"b{spacing}" if plain else f"{c_text.identifier(operand.element.name)}_b{spacing}"
+    return Element(name, memory, spacing, operand.shift, spacing * operand.elements // operand.registers)
 
 
 def fragments(operands: Iterable[Operand], widths: Mapping[str, Collection[int]]) -> list[Fragment]:
     """The fragments of some operands, each once; ``widths`` has for each layout the n of its instructions."""
-    found: dict[str, Fragment] = {}
+    made: dict[str, Fragment] = {}
     for operand in operands:
-        layout, held = operand.layout, element(operand)
+        layout, one = operand.layout, element(operand)
         assert layout is not None
         stem = f"ptxmma_{c_text.identifier(layout.name)}"
-        if held.name != f"b{held.held}":
+        if one.name != f"b{one.spacing}":
             stem = f"{stem}_{c_text.identifier(str(operand.element_type))}"
-        if stem not in found:
-            found[stem] = _fragment(stem, layout, operand, held, widths[layout.name])
-    return list(found.values())
+        if stem not in made:
+            made[stem] = _fragment(stem, layout, operand, one, widths[layout.name])
+    return list(made.values())
 
 
-def _fragment(stem: str, layout: Layout, operand: Operand, held: Element, widths: Collection[int]) -> Fragment:
+def _fragment(stem: str, layout: Layout, operand: Operand, packed: Element, widths: Collection[int]) -> Fragment:
     dimensions = [*(axis for axis in layout.apart if axis != COPY), *layout.coordinates]
-    slot = held.elements.bit_length() - 1
+    slot = packed.elements.bit_length() - 1
     registers = operand.registers
     follows_n = bool(layout.growing)
     places = []
     if not follows_n:
         for register in range(registers):
-            place = layout.map.apply({"lane": 0, "i": register * held.elements})
+            place = layout.map.apply({"lane": 0, "i": register * packed.elements})
             places.append(_sum("first", [_times(str(place[name]), name) for name in dimensions if place[name]]))
     cols, top = 1 << layout.map.outputs["col"], layout.map.runs("col")[-1]
     if follows_n and (top.name != "i" or layout.growing != ("col",)):
         raise ValueError(f"{layout.name}: the registers of the last columns are not the last registers")
-    text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {held.held} bit{'s' if held.held > 1 else ''} each"
-    if held.memory != held.held:
-        text += f", {operand.element_type} of {held.memory} bits in memory"
+    width = f"{packed.spacing} bit{'s' if packed.spacing > 1 else ''}"
+    text = f"{' and '.join(name.upper() for name in layout.operands)} of {layout.shape}, {width} each"
+    if packed.memory != packed.spacing:
+        text += f", {operand.element_type} of {packed.memory} bits in memory"
     return Fragment(
         stem=stem,
         text=text,
-        element=held,
+        element=packed,
         threads=layout.threads,
         strides=tuple(f"{name}_stride" for name in dimensions),
         first=_sum("", [_times(part, name) for name in dimensions if (part := _bits(layout.map, name, "lane"))]) or "0",
@@ -232,16 +233,16 @@ def _step(layout: Layout, slot: int) -> str:
     return _times(str(1 << low), name)
 
 
-def metadata(held: metadata_of.Metadata) -> Metadata:
+def metadata(fields: metadata_of.Metadata) -> Metadata:
     """The functions of the layout of some metadata.
 
     Raises:
         ValueError: fields that do not lie by whole bytes as row-major metadata does.
     """
-    layout = held.layout
+    layout = fields.layout
     back = layout.map.inverse()
-    together = 8 // held.width
-    if held.width != 4 or layout.map.bits["chunk"][0] != ("bit", 0) or any(run.name != "lane" for run in back.runs("selector")):
+    together = 8 // fields.width
+    if fields.width != 4 or layout.map.bits["chunk"][0] != ("bit", 0) or any(run.name != "lane" for run in back.runs("selector")):
         raise ValueError(f"{layout.name}: its registers do not hold the bytes of row-major metadata")
     places = []
     for number in range(4):
@@ -255,14 +256,14 @@ def metadata(held: metadata_of.Metadata) -> Metadata:
     return Metadata(
         stem=f"ptxmma_{c_text.identifier(layout.name)}",
         text=f"{layout.shape}, {layout.bits}-bit elements",
-        rows=held.rows,
-        chunks=held.chunks,
-        selectors=held.selectors,
+        rows=fields.rows,
+        chunks=fields.chunks,
+        selectors=fields.selectors,
         threads=layout.threads,
         first=" + ".join(terms) or "0",
         bytes=places,
         selector=_bits(back, "selector", "lane") or "0",
-        padding=f"{sum(int(held.padding, 2) << held.width * field for field in range(1 << back.inputs['bit'])):#x}",
+        padding=f"{sum(int(fields.padding, 2) << fields.width * field for field in range(1 << back.inputs['bit'])):#x}",
         layout=layout,
     )
 

@@ -111,13 +111,13 @@ def _fields(spec: Spec, units: int) -> dict[int, int]:
 def _indices(pattern: Granularity, fields: dict[int, int], kept: int) -> list[tuple[int, int]]:
     """For each kept unit ``(shift, mask)``: those bits of a field say which unit of the chunk it is.
 
-    They are found: the field of each full set must give its members in ascending order.
+    They are worked out: the field of each full set must give its members in ascending order.
     """
     full = {
         field: [unit for unit in range(_MOST_UNITS) if units >> unit & 1] for units, field in fields.items() if units.bit_count() == kept
     }
     widths = range(1, _FIELD_BITS + 1)
-    found = []
+    shifts = []
     for place in range(kept):
         fits = [
             (shift, (1 << width) - 1)
@@ -127,8 +127,8 @@ def _indices(pattern: Granularity, fields: dict[int, int], kept: int) -> list[tu
         ]
         if not fits:
             raise ValueError(f"no bits of the fields of {pattern.name} tell which unit is kept")
-        found.append(fits[0])
-    return found
+        shifts.append(fits[0])
+    return shifts
 
 
 def _significant(element: ElementType) -> int:
