@@ -1,6 +1,7 @@
 # make generate    regenerate everything from spec/
 # make check       say what generate would change
 # make test        test the product: no GPU, no assembler, no torch
+# make test-lowest test the library with the lowest versions of what it needs
 # make proof-test  test the proof, as far as its tools are here
 # make test-all    both, with torch, CUTLASS's headers and the disassembler
 # make transcripts record what the commands of the docs print
@@ -27,7 +28,7 @@ endif
 PROOF := $(BIN)/python -m ptxmma_proof
 EVIDENCE := spec/evidence
 
-.PHONY: generate check test proof-test test-all transcripts docs lint bench bench-gpu assemblers evidence corpus fuzz clean
+.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers evidence corpus fuzz clean
 
 generate: .venv/.generate
 	$(BIN)/ptxmma generate
@@ -37,6 +38,11 @@ check: .venv/.generate
 
 test: .venv/.test
 	$(BIN)/python -m pytest tests --ignore tests/proof
+
+# What computes with NumPy and ml_dtypes, reads the database with msgspec, and draws with rich.
+test-lowest: .venv/lowest/.ready
+	PYTHONPATH=codegen:generated/python .venv/lowest/bin/python -m pytest -n 0 -p no:cacheprovider \
+	  tests/test_registers.py tests/test_scaling.py tests/test_sparse.py tests/test_shared_memory.py tests/test_list.py
 
 proof-test: .venv/.proof
 	$(BIN)/python -m pytest tests/proof
@@ -95,6 +101,13 @@ fuzz: .venv/.proof
 .venv/.test: .venv/.generate
 	$(PIP_GROUPS)
 	$(INSTALL) --group test
+	touch $@
+
+# An environment of its own.
+.venv/lowest/.ready: .venv/.generate tests/lowest_versions.py
+	$(BIN)/python -m venv .venv/lowest
+	$(BIN)/python tests/lowest_versions.py > .venv/lowest/requirements.txt
+	$(subst $(BIN)/,.venv/lowest/bin/,$(INSTALL)) --requirement .venv/lowest/requirements.txt
 	touch $@
 
 .venv/.proof: .venv/.test
