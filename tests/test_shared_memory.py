@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxmma import paths
+import ptxmma
+from ptxmma import paths, shared_memory
 from ptxmma.arrays import elements
-from ptxmma.catalog.instructions import load
+from ptxmma.catalog.instructions import Missing, load
 from ptxmma.generator import pipeline
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
 from ptxmma.model import ElementType, SharedMemory, Spec, formula
@@ -639,3 +640,59 @@ def test_addresses_of_any_integer_type(dtype: Any) -> None:
     np.testing.assert_array_equal(bank_conflicts(addresses).words, 1)
     with pytest.raises(ValueError, match=f"address {int(addresses[1])} of lane 1 is not a multiple of 8"):
         bank_conflicts(addresses, 8)
+
+
+# --- the image of an operand -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("majorness", ["K", "MN"])
+def test_an_operand_lies_in_its_image_as_it_is_multiplied(majorness: str) -> None:
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
+    random = np.random.default_rng(0)
+    left, right = random.standard_normal((64, 64)).astype(np.float16), random.standard_normal((64, 64)).astype(np.float16)
+    a = shared_memory.of(wgmma, "a", "128B", majorness, k=64)
+    b = shared_memory.of(wgmma, "b", "128B", majorness, k=64, start=a.size)
+    memory = np.concatenate([a.store(left), b.store(right)])
+    options = {"imm_trans_a": 1, "imm_trans_b": 1} if majorness == "MN" else {}
+    total = sum(
+        ptxmma.emulate(wgmma, a.descriptor(0, k, k_extent=16), b.descriptor(0, k, k_extent=16), memory=memory, **options).matrix
+        for k in range(0, 64, 16)
+    )
+    np.testing.assert_allclose(total, left.astype(np.float64) @ right.astype(np.float64), rtol=1e-12, atol=1e-12)
+    assert np.array_equal(a.load(memory[: a.size]), left)
+    assert np.array_equal(b.load(memory[a.size :]), right)
+
+
+def test_tiles_of_an_operand_are_in_the_order_of_its_matrix() -> None:
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    b = shared_memory.of(wgmma, "b", "32B")
+    assert b.shape == wgmma.shape[:0:-1] == (16, 8)  # type: ignore[index]
+    matrix = np.arange(40 * 20).reshape(40, 20).astype(np.float16)  # k x n
+    images = b.store_tiles(matrix, pad=True)
+    assert images.shape == (3, 3, b.size)
+    assert np.array_equal(images[1, 0], b.store(matrix[16:32, :8]))
+    assert np.array_equal(b.load_tiles(images, (40, 20)), matrix)
+    assert np.array_equal(b.load_tiles(images, matrix.shape), matrix)
+    torch = pytest.importorskip("torch")
+    tensor = b.store(torch.from_numpy(matrix[:16, :8].copy()))
+    assert np.array_equal(tensor.numpy(), b.store(matrix[:16, :8]))
+    assert np.array_equal(b.load(tensor).numpy(), matrix[:16, :8])
+
+
+def test_an_operand_takes_no_other_orientation() -> None:
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    b = shared_memory.of(wgmma, "b", "32B")
+    with pytest.raises(ValueError, match=r"the matrix has shape \(8, 16\); this operand takes \(..., 16, 8\)"):
+        b.store(np.zeros((8, 16), np.float16))
+    with pytest.raises(ValueError, match=r"images of shape \(512,\): this operand takes"):
+        b.load_tiles(np.zeros(512, np.uint8))
+    with pytest.raises(Missing, match="takes no descriptor of 'd'"):
+        shared_memory.of(wgmma, "d", "32B")
+    with pytest.raises(Missing, match="takes no descriptor of 'b'"):
+        shared_memory.of(ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "b", "32B")
+
+
+def test_a_sparse_operand_is_as_deep_as_what_it_stores() -> None:
+    sparse = ptxmma.instruction("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16")
+    assert shared_memory.of(sparse, "a", "32B").shape == (64, 16)
+    assert shared_memory.of(sparse, "b", "64B").shape == (32, 8)

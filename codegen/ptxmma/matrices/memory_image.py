@@ -89,7 +89,7 @@ class SharedLayout(Geometry):
 
     def __repr__(self) -> str:
         return (
-            f"<SharedLayout {self.element.name} {self.majorness}-major {self.swizzle}: {self.x} x {self.k} in {self.size} bytes "
+            f"<{type(self).__name__} {self.element.name} {self.majorness}-major {self.swizzle}: {self.x} x {self.k} in {self.size} bytes "
             f"at {self.start}, lbo {self.lbo}, sbo {self.sbo}>"
         )
 
