@@ -347,7 +347,7 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     result = _diff("HEAD", "HEAD")
     assert result.exit_code == 2
-    assert "no git repository here" in " ".join(result.output.split())
+    assert "this is not a git repository" in " ".join(result.output.split())
 
 
 def test_a_spec_with_mistakes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arguments, checked, and as messages quote them."""
+"""Checks arguments, and shortens them for messages."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def integer(name: str, value: Any, wanted: str = "one integer") -> int:
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """A text as messages quote it: cut after ``most`` characters."""
+    """A text shortened for messages: cut after ``most`` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -13,7 +13,7 @@
 BEGIN;
 PRAGMA defer_foreign_keys = ON;
 
--- The whole spec, as its YAML files say it.
+-- The whole spec: the content of all YAML files.
 CREATE TABLE spec (
   "version" TEXT NOT NULL,
   "document" TEXT NOT NULL
@@ -43,7 +43,7 @@ CREATE TABLE element_types (
   "position" INTEGER NOT NULL
 );
 
--- How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``.
+-- The position of elements in a wider container, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``.
 CREATE TABLE containers (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE register_types (
   "position" INTEGER NOT NULL
 );
 
--- The register types that assemblers take for an operand, the one that wrappers use first.
+-- The register types that assemblers accept for an operand; wrappers use the first.
 CREATE TABLE carriers (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -190,7 +190,7 @@ CREATE TABLE instruction_operands (
   PRIMARY KEY ("instruction", "name", "position")
 ) WITHOUT ROWID;
 
--- Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds, on one of the targets.
+-- Modifiers that belong to no form, and that assemblers accept and ignore where ``when`` holds, on one of the targets.
 CREATE TABLE ignored (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -215,7 +215,7 @@ CREATE TABLE ignored_targets (
   PRIMARY KEY ("ignored", "position")
 ) WITHOUT ROWID;
 
--- What one placeholder of the syntax means.
+-- The meaning of one placeholder of the syntax.
 CREATE TABLE qualifiers (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -224,7 +224,7 @@ CREATE TABLE qualifiers (
   "usual" TEXT NOT NULL
 );
 
--- Left out, the qualifier means ``value`` wherever ``when`` holds.
+-- A qualifier that is left out means ``value`` where ``when`` holds.
 CREATE TABLE qualifier_defaults (
   "id" INTEGER PRIMARY KEY,
   "qualifier" INTEGER NOT NULL REFERENCES qualifiers("id"),
@@ -234,7 +234,7 @@ CREATE TABLE qualifier_defaults (
   "source" TEXT NOT NULL
 );
 
--- What the values of a qualifier say of sizes: each size has a name, which formulas read.
+-- The sizes that the values of a qualifier give; formulas read them by name.
 CREATE TABLE extents (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -243,7 +243,7 @@ CREATE TABLE extents (
   "values" TEXT  -- JSON
 );
 
--- One operand of an instruction; its kind decides what else is known of it.
+-- One operand of an instruction; its kind decides which of the fields apply.
 CREATE TABLE operand_kinds (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -337,7 +337,7 @@ CREATE TABLE requirement_targets (
   PRIMARY KEY ("requirement", "position")
 ) WITHOUT ROWID;
 
--- What assemblers do where it differs from the manual; it replaces what the requirements say for the variants that match.
+-- The behaviour of assemblers where it differs from the manual; it replaces the requirements of the variants that match.
 CREATE TABLE observations (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -355,7 +355,7 @@ CREATE TABLE observation_targets (
   PRIMARY KEY ("observation", "position")
 ) WITHOUT ROWID;
 
--- What the arithmetic of the matching variants promises.
+-- The guarantees of the arithmetic of the matching variants.
 CREATE TABLE semantics (
   "id" INTEGER PRIMARY KEY,
   "instruction" TEXT NOT NULL REFERENCES instructions("name"),
@@ -378,7 +378,7 @@ CREATE TABLE semantics_unspecified (
   PRIMARY KEY ("semantics", "position")
 ) WITHOUT ROWID;
 
--- How a chip was seen to sum: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises.
+-- How a chip sums, measured: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises.
 CREATE TABLE accumulations (
   "id" INTEGER PRIMARY KEY,
   "semantics" INTEGER NOT NULL REFERENCES semantics("id"),
@@ -571,7 +571,7 @@ CREATE TABLE banks (
   "source" TEXT NOT NULL
 );
 
--- What TMA asks of the boxes with which it writes shared memory.
+-- The limits of the boxes that TMA writes to shared memory.
 CREATE TABLE tensor_map (
   "largest_box" INTEGER NOT NULL,
   "alignment" INTEGER NOT NULL,
@@ -625,7 +625,7 @@ CREATE TABLE canonical_layout_swizzles (
   PRIMARY KEY ("canonical_layout", "position")
 ) WITHOUT ROWID;
 
--- Which element types an instruction can read with which majorness.
+-- The element types that an instruction can read with a majorness.
 CREATE TABLE majorness (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -709,7 +709,7 @@ CREATE TABLE orderings (
   "source" TEXT NOT NULL
 );
 
--- Through which proxy an access to memory goes.
+-- The proxy of an access to memory.
 CREATE TABLE proxy_accesses (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -729,7 +729,7 @@ CREATE TABLE throughput (
   "source" TEXT NOT NULL
 );
 
--- What a chip's tensor cores do at most with operands of some types; a multiplication and an addition count as two operations.
+-- The peak rate of a chip's tensor cores for operands of some types; a multiplication and an addition count as two operations.
 CREATE TABLE rates (
   "id" INTEGER PRIMARY KEY,
   "throughput" INTEGER NOT NULL REFERENCES throughput("id"),
@@ -758,7 +758,7 @@ CREATE TABLE errata (
   "position" INTEGER NOT NULL
 );
 
--- A rule: what a tool accepts, or refuses, in the place of an operand, though the manual says otherwise.
+-- A rule: what a tool accepts or refuses as an operand, contrary to the manual.
 CREATE TABLE quirks (
   "id" INTEGER PRIMARY KEY,
   "erratum" TEXT NOT NULL REFERENCES errata("id"),
@@ -783,7 +783,7 @@ CREATE TABLE quirk_registers (
   PRIMARY KEY ("quirk", "position")
 ) WITHOUT ROWID;
 
--- What a tool was asked, and its answer.
+-- A question to a tool, and its answer.
 CREATE TABLE sightings (
   "id" INTEGER PRIMARY KEY,
   "erratum" TEXT NOT NULL REFERENCES errata("id"),
@@ -798,7 +798,7 @@ CREATE TABLE sightings (
   "database" TEXT NOT NULL
 );
 
--- One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
+-- One derived layout: the bit map of a formula of the spec for one shape and width, proven equal to it.
 CREATE TABLE layouts (
   "name" TEXT PRIMARY KEY,
   "kind" TEXT NOT NULL,

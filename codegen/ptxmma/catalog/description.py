@@ -52,7 +52,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "throughput": [peak._asdict() for peak in throughput.peaks(instruction)],
         "evidence": _evidence(instruction),
         "errata": _plain(instruction.errata()),
-        "cplusplus": cplusplus.shown(instruction)._asdict(),
+        "cplusplus": _cplusplus(instruction),
     }
 
 
@@ -120,6 +120,11 @@ def _evidence(instruction: Instruction) -> dict[str, Any]:
         "differing": list(proof.differing),
         "stale": list(proof.stale),
     }
+
+
+def _cplusplus(instruction: Instruction) -> dict[str, Any]:
+    shown = cplusplus.shown(instruction)
+    return shown._asdict() | {"functions": list(shown.functions), "statements": list(shown.statements)}
 
 
 def _metadata(instruction: Instruction) -> dict[str, Any] | None:

@@ -1,7 +1,6 @@
 """The command line: ``ptxmma``.
 
-Each verb is a module of its name with a ``command`` in it, imported when the verb is called: an answer waits for nothing that it
-does not need.
+Each verb is a module of its name with a ``command`` in it.  It is imported when the verb is called, so that other verbs cost no time.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _EXTRAS = {
     "pyarrow": "parquet",
 }
 
-if "_PTXMMA_COMPLETE" in os.environ:  # a shell asks what may follow
+if "_PTXMMA_COMPLETE" in os.environ:  # a shell requests completions
     from ptxmma.cli import completion as completion
 
 #: In the order in which ``--help`` shows them.
@@ -33,7 +32,7 @@ VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "s
 
 
 class Failure(click.ClickException):
-    """The question has no answer: exit code 2, since 1 means a finding."""
+    """A command failed: exit code 2, since 1 means a finding."""
 
     exit_code = 2
 
@@ -47,7 +46,7 @@ class _Verbs(click.Group):
         return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What may fail in any verb: an extra that is not installed, an output that takes nothing more."""
+        """Handle the failures of any verb: an extra that is not installed, an output that cannot be written."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
@@ -77,7 +76,7 @@ class _Verbs(click.Group):
             import difflib  # only when there is something to explain
 
             close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
-            ctx.fail(f"there is no command {args[0]!r}; {'closest' if close else 'there are'}: {', '.join(close or VERBS)}")
+            ctx.fail(f"unknown command {args[0]!r}; {'closest' if close else 'known'}: {', '.join(close or VERBS)}")
         return super().resolve_command(ctx, args)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ptxmma.check import Checker, Finding, Findings
 
-#: Nothing is cut where no terminal reads it.
+#: Wide enough for any line where the output is not a terminal.
 _ENDLESS = 1 << 16
 FORMATS = ("text", "json", "sarif", "github")
 

@@ -1,7 +1,7 @@
 """Completion in bash, whose words end at colons: ``mma.sp::ordered_metadata`` is three of them.
 
-Click looks at bash's words; this looks at the line itself, and leaves out of its answers what bash holds for done.  zsh and fish have no
-such words: Click's own completion serves them.
+Click completes bash's words.  This module completes the line itself, and leaves out of its results the words that bash considers complete.
+For zsh and fish Click's own completion works.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class LineComplete(BashComplete):
         begun = "" if line[-1:].isspace() else words.pop()
         self._done = ""
         if ":" in os.environ["COMP_WORDBREAKS"] and not _quoted(line):
-            value = begun.partition("=")[2] if begun.startswith("-") else begun  # what an option is given is a word of its own
+            value = begun.partition("=")[2] if begun.startswith("-") else begun  # the value of an option is a separate word
             self._done = value[: value.rfind(":") + 1]
         return words[1:], begun
 
     def format_completion(self, item: CompletionItem) -> str:
-        """``type,value``, without what bash has already."""
+        """``type,value``, without the part that bash has already."""
         return f"{item.type},{item.value.removeprefix(self._done)}"
 
 
 def _quoted(line: str) -> bool:
-    """Whether a quotation mark is open at the end of the line: bash then breaks no word."""
+    """Whether a quotation mark is open at the end of the line, in which case bash breaks no word."""
     mark = ""
     for character in line:
         if not mark and character in "'\"":

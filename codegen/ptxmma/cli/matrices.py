@@ -1,4 +1,4 @@
-"""What verbs about places share: tables of a matrix, coloured and split to fit a terminal; numbers within limits."""
+"""Code that verbs about places share: tables of a matrix, coloured and split to fit a terminal; numbers within limits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def elsewhere(instruction: Instruction, matrix: str) -> str:
 
 
 def coloured(text: str | int, number: int) -> Cell:
-    """A cell in the colour that pictures give a thread, or any other number."""
+    """A cell in the colour that pictures use for a thread, or for any other number."""
     from ptxmma.matrices.pictures import colour
 
     return Cell(text, f"#14171a on {colour(number)}")

@@ -1,4 +1,4 @@
-"""Options with names that only the instruction knows: the axes of its operands."""
+"""Options whose names depend on the instruction: the axes of its operands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from ptxmma.cli.options import catalog_of
 
-#: What the user gave under each unknown name, as text; None where no value follows.
+#: The text that follows each unknown option; None without a value.
 Given = dict[str, str | None]
 
 
@@ -17,7 +17,7 @@ class NamedNumbers(click.Command):
     """A command that also takes ``--NAME N`` for any name; they come as its parameter ``numbers``, which :func:`numbers_of` reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the unknown options out, with what follows each."""
+        """Collect the unknown options with their values."""
         known = {spelling for parameter in self.get_params(ctx) for spelling in (*parameter.opts, *parameter.secondary_opts)}
         numbers: Given = {}
         rest: list[str] = []

@@ -1,4 +1,4 @@
-"""What verbs share: options, and reading a spec."""
+"""Options that verbs share, and reading a spec."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def catalog_of(database: str | None) -> Catalog:
 
 
 def find(spelling: str, database: str | None) -> Instruction:
-    """The instruction of a spelling; if there is none, print what is close and exit with 2."""
+    """The instruction of a spelling.  For an unknown spelling, prints the closest and exits with 2."""
     from ptxmma.catalog.instructions import UnknownInstruction
 
     try:
@@ -74,7 +74,7 @@ def find(spelling: str, database: str | None) -> Instruction:
 
 
 def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """Canonical spellings up to the next dot at which they differ, so that a shell shows a few words and not a thousand."""
+    """Canonical spellings up to the next dot at which they differ, so that a shell shows a few words and not thousands."""
     known = [
         instruction.canonical for instruction in catalog_of(context.params.get("database")).all() if instruction.canonical.startswith(begun)
     ]
@@ -86,7 +86,7 @@ def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) 
     return list(parts)
 
 
-#: What the spec calls the things that options name.
+#: The names in the spec that options accept.
 _NAMES: dict[str, Callable[[Spec], Iterable[str]]] = {
     "family": lambda spec: dict.fromkeys(entry.family for entry in spec.instructions),
     "target": lambda spec: [entry.name for entry in spec.targets],

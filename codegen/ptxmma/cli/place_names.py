@@ -1,4 +1,4 @@
-"""How answers name the place of an element: its register, its number, its bits."""
+"""The names of an element's place in answers: its register, its number, its bits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Answer = dict[str, str | int]
 
 
 def cell_text(place: Place, table: Arrangement) -> str:
-    """``"r1 a3"``; an element that fills its register needs no second name."""
+    """``"r1 a3"``; an element that fills its register has no second name."""
     from ptxmma.matrices.pictures import element_letter
 
     if table.layout.kind == "metadata":

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 FORMATS = ("grid", "csv", "markdown", "asciidoc", "json")
 
-#: Wide enough for any table: where no terminal reads it, nothing is folded or cut off.
+#: Wide enough for any table: output that is not a terminal is neither folded nor cut off.
 _ENDLESS = 1 << 16
 _GAP = "  "
-#: What Rich puts between two columns.
+#: The space between two columns of Rich's tables.
 _BETWEEN = " | "
 
 
@@ -55,7 +55,7 @@ def emit(value: Any) -> None:
 def blocks(titled: Mapping[str, Sequence[str]]) -> None:
     """Print lines under titles; those without lines are left out.
 
-    A terminal gets its own width, a line that goes on indented further than it began; elsewhere every line stays one.
+    In a terminal lines are wrapped, with continuation lines indented further; elsewhere lines are not wrapped.
     """
     for title, lines in titled.items():
         if lines:
@@ -65,7 +65,7 @@ def blocks(titled: Mapping[str, Sequence[str]]) -> None:
 
 
 def _pretty(value: Any, indent: int) -> str:
-    """JSON for people and programs: msgspec takes a fifth of the time that :mod:`json` takes for a large table.
+    """Indented JSON; msgspec takes a fifth of the time of :mod:`json` for a large table.
 
     Versions, which are strings of their own, are written as strings.
     """
@@ -73,7 +73,7 @@ def _pretty(value: Any, indent: int) -> str:
 
 
 def heading(text: str) -> str:
-    """Text that stands out in a terminal; :func:`click.echo` makes it plain elsewhere."""
+    """Text that is emphasised in a terminal; :func:`click.echo` makes it plain elsewhere."""
     return text if os.environ.get("NO_COLOR") else click.style(text, bold=True)
 
 

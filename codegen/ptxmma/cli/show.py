@@ -11,7 +11,7 @@ from ptxmma.cli import Failure
 from ptxmma.cli.options import find, instruction_argument, json_option
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
-#: What an answer of :func:`ptxmma.catalog.description.describe` holds: plain data.
+#: The plain data that :func:`ptxmma.catalog.description.describe` returns.
 Answer = dict[str, Any]
 
 
@@ -112,7 +112,7 @@ def _metadata(answer: Answer) -> list[str]:
 
 
 def _requirements(answer: Answer) -> list[str]:
-    """The manual's rules, and what assemblers do instead, each with its source."""
+    """The manual's rules, and the differing behaviour of assemblers, each with its source."""
 
     def line(rule: Answer, more: str) -> str:
         ptx = f"PTX ISA {rule['ptx']}" if "ptx" in rule else ""
@@ -136,7 +136,7 @@ def _statements(entries: list[Answer]) -> list[str]:
 
 
 def _throughput(answer: Answer) -> list[str]:
-    """Published for the chip's tensor cores, not for the instruction."""
+    """The peaks, which are published for the chip's tensor cores and not for the instruction."""
     lines = []
     for peak in answer["throughput"]:
         most = f"at most {peak['operations']} operations in each SM and clock"

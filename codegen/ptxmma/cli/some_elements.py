@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """Which elements the user asks for; what is None or absent may be anything."""
+    """The elements that the user selects; None and absent axes select all."""
 
     lane: int | None
     register: int | None
@@ -26,16 +26,16 @@ class Asked(NamedTuple):
 
     @property
     def by_thread(self) -> bool:
-        """Whether threads or registers are asked about."""
+        """Whether the elements are selected by thread or register."""
         return not (self.lane is self.register is self.element is self.bit is None)
 
     def anywhere(self, tables: Sequence[Arrangement]) -> bool:
-        """Whether some elements are asked for, not whole tables."""
+        """Whether some elements are selected, not whole tables."""
         return self.by_thread or any(axes.keys() - table.fixed.keys() for table, axes in zip(tables, self.axes, strict=True))
 
 
 def show_elements(tables: Sequence[Arrangement], asked: Asked, bits: bool, form: str) -> None:
-    """Print the elements that are asked for: a line for each, in JSON one object where the question names one element."""
+    """Print the selected elements: a line for each, in JSON a single object if one element is named."""
     from ptxmma.cli.render import Table, draw, emit
 
     answers: list[Answer] = []
@@ -56,7 +56,7 @@ def show_elements(tables: Sequence[Arrangement], asked: Asked, bits: bool, form:
 
 
 def _is_one(table: Arrangement, asked: Asked) -> bool:
-    """Whether the question names one element: by its thread and its number, or by its row and its column."""
+    """Whether the query names one element: by its thread and its number, or by its row and its column."""
     (axes,) = asked.axes
     by_column = table.layout.kind == "metadata" and "col" in axes
     plane = {"row", "col"} if by_column else {axis for axis in table.axes if axis}

@@ -1,4 +1,4 @@
-"""What verbs about shared memory share: options for the matrix and its layout."""
+"""Options that verbs about shared memory share: the matrix and its layout."""
 
 from __future__ import annotations
 

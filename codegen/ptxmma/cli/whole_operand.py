@@ -38,7 +38,7 @@ class _Grid(NamedTuple):
 
 
 class _Extent(NamedTuple):
-    """How much of a matrix is shown: columns or elements, and the rows and columns of a cell; with what there is to say of it."""
+    """How much of a matrix is shown: columns or elements, the rows and columns of a cell, and a note about it."""
 
     cols: int
     elements: int
@@ -48,7 +48,7 @@ class _Extent(NamedTuple):
 
 
 def _extent(table: Arrangement, short: bool) -> _Extent:
-    """All, or what people can read: two periods of what goes on for every N, a cell for each register of what is large."""
+    """Everything, or two periods of a layout that repeats for every N, and a cell for each register of a large matrix."""
     everything = _Extent(table.cols, table.elements)
     layout = table.layout
     if not short or layout.kind != "fragment":
@@ -71,7 +71,7 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
 
 
 def _grid(table: Arrangement, view: View, *, short: bool) -> _Grid:
-    """The table that is asked for."""
+    """The table that the options select."""
     extent = _extent(table, short and not view.whole)
     grid = (_by_lane if view.by_lane else _by_element)(table, extent, view.bits)
     return grid.transposed() if view.transpose else grid

@@ -1,1 +1,1 @@
-"""From ``spec/`` to everything that is generated: load -> build -> rules -> derive -> emit -> write."""
+"""Generates all outputs from ``spec/``: load -> build -> rules -> derive -> emit -> write."""

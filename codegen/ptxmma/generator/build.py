@@ -17,19 +17,19 @@ from ptxmma.generator.short_forms import written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
 from ptxmma.model import Spec, Types
 
-#: The kinds of which a spec has one document.
+#: The kinds that a spec has exactly one document of.
 _SINGLE = ("spec", "shared_memory", "protocol")
 
 
 class Positions:
-    """Where each part of a built spec is in its YAML files; ``overlaid``: some of them belong to an overlay."""
+    """Where each part of a built spec is in its YAML files; ``overlaid`` if some of the files belong to an overlay."""
 
     def __init__(self, *, overlaid: bool) -> None:
         self.overlaid = overlaid
         self._parts: dict[Path_, tuple[Path_, Document]] = {}
 
     def add(self, place: Path_, document: Document, origin: Path_) -> None:
-        """The model's ``place`` comes from ``origin`` of ``document``."""
+        """Record that the model's ``place`` comes from ``origin`` of ``document``."""
         self._parts.setdefault(place, (origin, document))
 
     def at(self, *place: str | int) -> Position:
@@ -42,14 +42,14 @@ class Positions:
 
 
 def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[Spec, Positions]:
-    """The spec that the documents say, and where each part of it is.
+    """The spec that the documents make up, and the position of each part.
 
     Args:
         documents: those that suit their schemas.
-        incomplete: the kinds of which there are others; that one is missing is not a problem then.
+        incomplete: the kinds with documents that were rejected; a missing document of these kinds is not reported.
 
     Raises:
-        SpecError: a document that is missing or there twice, or an entry that contradicts itself; with no problem at all where an
+        SpecError: a missing or duplicate document, or an entry that contradicts itself; without any problem if only a document of an
             incomplete kind is missing.
     """
     parts: dict[str, Any] = {"instructions": [], "errata": []}

@@ -1,4 +1,4 @@
-"""Stage 4, derive: the model -> the database: every layout that a formula stands for, as a bit map proven equal to it."""
+"""Stage 4, derive: the model -> the database: every layout as a bit map that is proven equal to its formula."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def derive(spec: Spec, positions: Positions) -> Database:
 
 
 def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
-    """The layouts that the operands of all variants have, each with its kind, a variant that has it and the index of its instruction.
+    """The layouts of the operands of all variants, each with its kind, a variant that uses it and the index of its instruction.
 
-    Variants with equal operands are asked once.
+    Variants with equal operands are visited once.
     """
     keys = OperandKeys(spec)
     seen: set[tuple[object, ...]] = set()
@@ -87,7 +87,7 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
 
 
 def _formula_key(spec: Spec, plan: Plan) -> tuple[object, ...]:
-    """Plans with equal keys have one bit map: the same formulas over the same sizes and the same values of what they read."""
+    """Plans with equal keys share a bit map: their formulas, sizes and the values that the formulas read are equal."""
     entry = spec.register_layouts[plan.entry]
     texts = [*entry.let.values(), *(text for cases in entry.at.values() for case in cases for text in (case.value, case.when) if text)]
     try:
@@ -123,10 +123,10 @@ def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
 
 
 def _prefixes(spec: Spec, plan: Plan, layout: Layout, variant: Variant) -> None:
-    """One layout serves every number of an extent that ranges: the fragment of a smaller size is the beginning of the largest one.
+    """Check that one layout serves every number of an extent that ranges: a smaller fragment must be the beginning of the largest.
 
     Raises:
-        NotLinearError: it is not.
+        NotLinearError: a smaller fragment is not the beginning of the largest.
     """
     if not plan.growing or layout.kind != "fragment":
         return
@@ -170,14 +170,14 @@ def _to_axes(spec: Spec, entry: RegisterLayout, plan: Plan, points: Points) -> d
 
 
 def _to_places(entry: RegisterLayout, plan: Plan, points: Points, unit: str, outputs: dict[str, int]) -> dict[str, list[int]]:
-    """Where what belongs to each place lies: the thread, and the part of its register, counted in parts."""
+    """The thread and the part of its register that hold the data of each place; parts are counted from 0."""
     coordinates = {axis: [number * plan.steps.get(axis, 1) for number in numbers] for axis, numbers in points.items()}
     values = evaluate_entry(entry.let, entry.at, variables_of(plan) | coordinates, len(next(iter(points.values()))))
     return _counted(values, {unit: _REGISTER_BITS // _UNITS[unit] >> outputs[unit]} if unit else {})
 
 
 def _counted(values: dict[str, list[int]], steps: dict[str, int]) -> dict[str, list[int]]:
-    """Numbers that are multiples of a step, counted in steps; -1 for one that is none."""
+    """Numbers divided by a step; -1 for a number that is not a multiple of it."""
     return {
         name: [number // step if number % step == 0 else -1 for number in numbers] if (step := steps.get(name, 1)) > 1 else numbers
         for name, numbers in values.items()

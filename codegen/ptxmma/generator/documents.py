@@ -1,6 +1,6 @@
 """The kinds of YAML documents: one struct for each ``kind``, with the keys that such a document has.
 
-An instruction, the types, the protocol and the shared memory are structs of the model already; every other kind has lists of entries.
+Instructions, types, the protocol and shared memory are structs of the model; every other kind has lists of entries.
 Documents of one kind are joined across files.
 """
 
@@ -90,7 +90,7 @@ _Digest = Annotated[str, like(r"^[0-9a-f]{64}$", "a SHA-256 digest")]
 
 
 class Assembler(Entry, frozen=True, kw_only=True):
-    """One pinned assembler: where it comes from, and which file it is."""
+    """One pinned assembler: its source and its checksum."""
 
     cuda: VersionText
     ptx: VersionText  # the newest version that it speaks
@@ -133,5 +133,5 @@ def kind_of(field: str) -> str:
     return next((kind for kind, struct in KINDS.items() if field in struct.__struct_fields__), "instruction")
 
 
-#: The kinds without which there is no spec.
+#: The kinds that every spec must have.
 MANDATORY = tuple(dict.fromkeys(kind_of(field.name) for field in msgspec.structs.fields(Spec) if field.required))

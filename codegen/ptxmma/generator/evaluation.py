@@ -1,4 +1,4 @@
-"""Evaluating the formulas of one spec entry over a whole domain, with errors that say where in the entry they are."""
+"""Evaluates the formulas of one spec entry over a whole domain.  Errors have their place in the entry."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ptxmma.model.formula import FormulaError, Value
 
 
 class EntryError(ValueError):
-    """A formula that cannot be evaluated: at ``place`` inside its entry, ``column`` characters into its text."""
+    """A formula cannot be evaluated.  ``place`` is its path in the entry, ``column`` the offset in its text."""
 
     def __init__(self, error: FormulaError, place: tuple[str | int, ...]) -> None:
         super().__init__(str(error))
         self.place, self.column = place, error.column
 
     def at(self, positions: Positions, name: str, *entry: str | int) -> Problem:
-        """The problem, for an entry that is being evaluated for the layout ``name``."""
+        """The problem that reports this error of an entry, found while evaluating the layout ``name``."""
         position = positions.at(*entry, *self.place)
         return Problem(position._replace(column=position.column + self.column), f"{name}: {self}")
 
 
 def thread(threads: list[int], lanes: int) -> dict[str, Value]:
-    """``lane`` within the warp, which has so many lanes, and ``warp`` within the warpgroup."""
+    """The ``lane`` within the warp, which has ``lanes`` lanes, and the ``warp`` within the warpgroup."""
     return {"lane": [number % lanes for number in threads], "warp": [number // lanes for number in threads]}
 
 
@@ -33,7 +33,7 @@ def evaluate_entry(let: Mapping[str, str], at: Mapping[str, Cases], variables: M
     """The values of several formulas that share helper definitions, one list per formula.
 
     Raises:
-        EntryError: a formula that does not parse, or reads what is not there.
+        EntryError: a formula that does not parse, or reads an unknown name.
     """
     known = dict(variables)
     place: tuple[str | int, ...] = ()

@@ -1,7 +1,7 @@
-"""The JSON Schemas of the spec's YAML documents, made of the structs that the documents become.
+"""The JSON Schemas of the spec's YAML documents, generated from the structs of the model.
 
-A field's type, its annotations and its short form (:mod:`ptxmma.generator.short_forms`) say all that a schema does: what is
-mandatory, which values are allowed, and in words what is expected.
+A field's type, its annotations and its short form (:mod:`ptxmma.generator.short_forms`) define the schema: what is mandatory, which values
+are allowed, and the text that error messages show.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def schema(kind: str) -> Schema:
 
 
 def inlined(part: Any, definitions: dict[str, Schema]) -> Any:
-    """A schema with its references replaced by what they refer to: following them takes half of the time of checking."""
+    """A schema with its references inlined: resolving them takes half of the time of validation."""
     if isinstance(part, list):
         return [inlined(entry, definitions) for entry in part]
     if not isinstance(part, dict):
@@ -61,7 +61,7 @@ def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
 
 
 def _both_forms(hint: Any, definitions: dict[str, Schema]) -> Schema:
-    """What a type admits: its long form, and its short one where it has one."""
+    """The schema of a type's long form and, if it has one, its short form."""
     long, short = _long_form(hint, definitions), short_form(hint)
     return short.schema(long) if short else long
 

@@ -1,4 +1,4 @@
-"""Stage 1, load: the YAML files of a spec -> documents that suit their JSON Schemas."""
+"""Stage 1, load: the YAML files of a spec -> documents that satisfy their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ptxmma.generator.yaml_document import Document, Path_, nearest, read
 
 
 class Loaded(NamedTuple):
-    """What a spec directory holds.
+    """The contents of a spec directory.
 
     Attributes:
-        documents: those that suit their schemas, in the order of file names.
+        documents: the valid documents, in the order of file names.
         problems: what is wrong with the others.
-        incomplete: the kinds of which a document is wrong; every kind where a file cannot be read at all.
+        incomplete: the kinds of the invalid documents; every kind if a file cannot be read.
     """
 
     documents: list[Document]
@@ -46,7 +46,7 @@ def load(directory: Path, overlay: Path | None = None) -> list[Document]:
 
 
 def examine(directory: Path, overlay: Path | None = None) -> Loaded:
-    """The documents of a spec directory, as :func:`load` reads them, and what is wrong with those that it would refuse.
+    """The documents of a spec directory and the problems of the invalid ones, where :func:`load` raises.
 
     Raises:
         SpecError: one of the two is not a directory.
@@ -84,14 +84,14 @@ def _files(directory: Path) -> dict[str, Path]:
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
     """The validator of a ``kind`` of document.
 
-    It is made of the structs, not of ``spec/schema/``: with a new field in the model and in the YAML those files are stale.
+    It is generated from the structs, since the files in ``spec/schema/`` are stale while a field is being added.
     """
     schema = json_schema.schema(kind)
     return jsonschema.Draft202012Validator(json_schema.inlined(schema, schema.get("$defs", {})))
 
 
 def schema_problems(document: Document) -> Iterator[Problem]:
-    """The ways in which a document breaks its schema."""
+    """The violations of its schema in a document."""
     top = document.positions[()]
     if not document.kind:
         place = document.positions.get(("kind",), top)
@@ -103,7 +103,7 @@ def schema_problems(document: Document) -> Iterator[Problem]:
 
 
 def _deepest(error: ValidationError) -> Iterable[ValidationError]:
-    """Of alternatives that all fail, the errors of the one that got furthest: that is the one that was meant."""
+    """Of alternatives that all fail, the errors of the one that matched furthest, which is most likely the intended one."""
     if error.validator not in ("oneOf", "anyOf") or not error.context:
         return [error]
     branches: dict[Any, list[ValidationError]] = {}

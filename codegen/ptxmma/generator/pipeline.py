@@ -16,16 +16,16 @@ from ptxmma.generator.proven import attach
 from ptxmma.generator.spec_rules import check
 from ptxmma.generator.write import Change, compare
 
-#: Only generated files belong here.
+#: Folders that contain generated files only.
 _GENERATED = "generated"
 
 
 def read(spec: Path, overlay: Path | None = None) -> Catalog:
-    """Load, build, check and derive a spec; its ``evidence/`` is read when somebody asks for it.
+    """Load, build, check and derive a spec; its ``evidence/`` is read on first use.
 
     Raises:
-        SpecError: with every problem of the documents, and every problem of the rules that the sound documents allow to judge; of a
-            spec without either, with every problem of its formulas.
+        SpecError: every problem of the documents and every violation of a rule that the valid documents allow to check; without these,
+            every problem of the formulas.
     """
     loaded = examine(spec, overlay)
     try:
@@ -41,7 +41,7 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
 
 
 def changes(catalog: Catalog, out: Path, only: Sequence[str] = ()) -> list[Change]:
-    """What has to change below ``out`` so that it holds exactly what the spec makes."""
+    """The changes below ``out`` that make it match the outputs of the spec."""
     at_home = (out / "spec" / "schema").resolve() == paths.SCHEMAS.resolve()
     names = list(only) or [name for name, emitter in EMITTERS.items() if at_home or not emitter.of_the_generator]
     folders = {folder for name in names for folder in EMITTERS[name].folders}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """A place in a file; line and column count from 1.  ``added``: the file belongs to an overlay."""
+    """A place in a file; line and column count from 1.  ``added`` if the file belongs to an overlay."""
 
     file: str
     line: int = 1
@@ -20,7 +20,7 @@ class Position(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: where, and in words what is wrong and what is allowed."""
+    """One error in a spec: its position, what is wrong and what is allowed."""
 
     position: Position
     message: str
@@ -30,25 +30,25 @@ class Problem(NamedTuple):
 
 
 def clash(message: str, here: Position, other: Position) -> Problem:
-    """Two places that do not go together: the problem is ``here``, or at the ``other`` one where that alone belongs to an overlay."""
+    """A conflict of two places, reported ``here``, or at the ``other`` place if only that one belongs to an overlay."""
     if other.added and not here.added:
         here, other = other, here
     return Problem(here, f"{message}; see also {other}")
 
 
 def of_use(message: str, entry: Position, use: Position) -> Problem:
-    """What is wrong with an entry as something uses it: at the entry, or at the use where that alone belongs to an overlay."""
+    """A problem of an entry in one use, reported at the entry, or at the use if only the use belongs to an overlay."""
     return clash(message, entry, use) if use.added and not entry.added else Problem(entry, message)
 
 
-#: Problems of one file that a message shows: the first few tell what is wrong with the rest.
+#: Problems of one file that a message shows; later ones mostly repeat the first.
 _MOST_SHOWN = 100
 
 
 class SpecError(Exception):
-    """A spec that cannot be used; ``problems`` holds every problem that the failing stage found, in order of place.
+    """A spec is invalid; ``problems`` has every problem that the failing stage reported, in the order of their places.
 
-    Its text has a line for each, and for a file with very many says how many more there are.
+    Its text has a line for each problem.  For a file with very many it ends with the number of the others.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:

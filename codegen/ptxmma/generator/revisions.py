@@ -1,6 +1,6 @@
-"""Databases where they lie: a ``ptxmma.json``, a directory of YAML, or a revision of the git repository around the working directory.
+"""Reads a database from a ``ptxmma.json``, a directory of YAML, or a revision of the git repository around the working directory.
 
-A revision has the database that is checked in: nothing is generated from an old spec.
+Of a revision it reads the database that is checked in; it generates nothing from an old spec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DATABASE = "generated/database/ptxmma.json"
 
 
 def read(name: str) -> Catalog:
-    """What ``name`` means: an existing file or directory, or else a git revision.
+    """The database that ``name`` refers to: an existing file or directory, or else a git revision.
 
     Raises:
         SpecError: a spec with mistakes.
@@ -45,7 +45,7 @@ def read(name: str) -> Catalog:
 def _checked_in(revision: str) -> bytes:
     """The text of the database of a revision."""
     if _git("rev-parse", "--git-dir") is None:
-        raise ValueError(f"there is no file or directory {revision!r}, and no git repository here in which it could be a revision")
+        raise ValueError(f"{revision!r} is neither a file nor a directory; it cannot be a revision, since this is not a git repository")
     commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         raise ValueError(f"{revision!r} is neither a file nor a directory nor a git revision")

@@ -1,7 +1,6 @@
-"""The short forms that make YAML pleasant to read: what each looks like, and what it is short for.
+"""The short forms that YAML may use, and their expansions.
 
-:data:`SHORT_FORMS` is the one place that knows them.  A type of the model that has one is written in YAML as ``schema`` says,
-and ``write_out`` turns that into the long form, which is the type itself:
+:data:`SHORT_FORMS` lists them by type.  ``schema`` describes both forms of a type, and ``write_out`` expands the short one:
 
 * what is a list of values, conditions, ranges or cases may be a single one;
 * a case without a condition may be its formula;

@@ -1,7 +1,7 @@
 """The SQLite file of a generated ``ptxmma.sql``.
 
-The text is what is checked in: the bytes of the file depend on SQLite's version.  This module needs nothing but Python, so
-that building a wheel can run it too.
+The text is checked in, since the bytes of the file depend on the version of SQLite.  This module needs only the standard library, so that
+the build of a wheel can run it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def refresh(root: Path) -> None:
 
 
 def build(script: Path, target: Path) -> None:
-    """Run a script into a new file that then takes the place of ``target``: nobody ever sees half a database."""
+    """Run a script into a new file that then replaces ``target``, so that no reader sees a partial database."""
     # The name is one that `write.compare` recognises as left over, should this process be killed.
     handle, name = tempfile.mkstemp(prefix=f".ptxmma-{target.name}.", suffix=".tmp", dir=target.parent)
     os.close(handle)

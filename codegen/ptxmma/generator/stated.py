@@ -1,6 +1,6 @@
-"""Our parametric formulas against the ones that the manual prints, shape by shape: an error cannot hide in either.
+"""Compares our parametric formulas with those that the manual prints, shape by shape.
 
-A printed formula that is known to be wrong names its erratum, and then must differ somewhere.
+A printed formula that is known to be wrong names its erratum, and must then differ from ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REGISTER_BITS = 32
 
 
 def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout]]) -> Iterator[Problem]:
-    """Every printed formula agrees with the layouts that it is for, or differs where an erratum says so."""
+    """Check that every printed formula agrees with its layouts, or differs if an erratum says so."""
     for index, entry in enumerate(spec.register_layouts):
         for number, stated in enumerate(entry.stated):
             place = ("register_layouts", index, "stated", number)
@@ -31,7 +31,7 @@ def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout
                 yield error.at(positions, f"section {stated.section}", *place)
                 continue
             if stated.erratum and fitting and not differences:
-                yield Problem(positions.at(*place, "erratum"), f"section {stated.section} agrees with ours; there is no erratum")
+                yield Problem(positions.at(*place, "erratum"), f"section {stated.section} agrees with ours: remove the erratum")
             elif differences and not stated.erratum:
                 yield Problem(positions.at(*place), f"section {stated.section} differs: {differences[0]}")
 

@@ -26,10 +26,10 @@ _DEEPEST = 40
 
 
 class Document:
-    """One YAML document: its data, its kind (``""`` where it has none), and where each part of it is.
+    """One YAML document: its data, its kind (``""`` without one), and the position of each part.
 
     ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key;
-    ``containers`` has the mappings and lists that hold something, ``misread`` says whether a part of it could not be read.
+    ``containers`` has the mappings and lists that are not empty; ``misread`` is true if a part could not be read.
     """
 
     def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position], containers: set[Path_]) -> None:
@@ -51,7 +51,7 @@ def nearest(document: Document, path: Path_) -> Position:
 
 
 def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
-    """The documents of one file, which an overlay may have added; what is wrong with it joins ``problems``."""
+    """The documents of one file, which an overlay may have added; errors are appended to ``problems``."""
     shown = _shown(path)
     if path.suffix == ".yml":
         problems.append(Problem(Position(shown), f"only *.yaml files are read; name it {path.with_suffix('.yaml').name}"))
@@ -88,7 +88,7 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
 
 
 def _shown(path: Path) -> str:
-    """The path as a reader would type it: relative to the working directory where it lies below it."""
+    """The path as messages show it: relative to the working directory if it is below it."""
     try:
         return (Path(os.path.realpath(path.parent)) / path.name).relative_to(Path.cwd()).as_posix()
     except ValueError:

@@ -1,4 +1,4 @@
-"""The spec as frozen structures: what ``spec/*.yaml`` says, checked, and nothing more.
+"""The spec as frozen structures: the validated content of ``spec/*.yaml``.
 
 The generator builds them from YAML and writes them, still factored, to ``ptxmma.json``; the library reads the same structures
 back.  Everything else (variants, operands, targets) is derived from them by the modules beside this one.

@@ -15,7 +15,7 @@ import msgspec
 
 
 class NotLinearError(ValueError):
-    """A function that is not a permutation of bits; the message names the first point where it fails."""
+    """A function is not a permutation of bits; the message names the first point where it fails."""
 
 
 class Run(NamedTuple):
@@ -74,7 +74,7 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
 
     @functools.cached_property
     def _steps(self) -> list[tuple[str, list[tuple[str, int, int, int]]]]:
-        """What :meth:`apply` does for each output: ``(input, lowest bit, mask, place)`` for each run; worked out once."""
+        """The steps of :meth:`apply` for each output: ``(input, lowest bit, mask, place)`` for each run; computed once."""
         return [
             (output, [(run.name, run.source, (1 << run.width) - 1, run.target) for run in self.runs(output)]) for output in self.outputs
         ]

@@ -24,7 +24,7 @@ Condition = Annotated[
 
 
 def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
-    """Whether any of the conditions holds; no condition at all always does.  A fact that is absent counts as ``""``."""
+    """Whether any of the conditions holds; an empty list always does.  A missing fact counts as ``""``."""
     if not conditions:
         return True
     for condition in conditions:
@@ -37,4 +37,4 @@ def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all entries: immutable, and a key that nobody reads is an error."""
+    """The base of all entries: immutable; unknown keys are errors."""

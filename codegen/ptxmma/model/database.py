@@ -20,7 +20,7 @@ from ptxmma.model.target import Gpu, IsaVersion, Target
 
 
 class Spec(Entry, frozen=True, kw_only=True):
-    """The whole spec, as its YAML files say it."""
+    """The whole spec: the content of all YAML files."""
 
     version: str  # semantic version of the spec: "1.0.0"
     document: str  # "PTX ISA 9.1"
@@ -41,12 +41,12 @@ class Spec(Entry, frozen=True, kw_only=True):
     errata: tuple[Erratum, ...] = ()
 
     def choice(self, pattern: Granularity) -> Choice:
-        """Which fields describe the chunks of a pattern."""
+        """The fields that describe the chunks of a pattern."""
         return next(entry for entry in self.choices if entry.units == pattern.units)
 
 
 class Layout(Entry, frozen=True, kw_only=True, dict=True):
-    """One derived layout: a formula of the spec for one shape and width, as the bit map that it was proven equal to.
+    """One derived layout: the bit map of a formula of the spec for one shape and width, proven equal to it.
 
     The map goes the way of the formula: from ``(i, lane)`` to the axes, or from the axes to ``(lane, bit)`` or ``(lane, byte)``.
     """
@@ -76,19 +76,20 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
 
     @property
     def to_axes(self) -> BitMap:
-        """From ``(i, lane)``, or from ``(lane, bit)``, to the axes, whichever way the formula goes."""
+        """The map from ``(i, lane)``, or from ``(lane, bit)``, to the axes, in whichever direction the formula is written."""
         return self.map if self.map.outputs.keys() == self.axes.keys() else self.map.inverse()
 
     @property
     def zeros(self) -> dict[str, int]:
-        """How many low bits of an input or output are always 0, where some are: its map leaves them out."""
+        """The number of low bits of inputs and outputs that are always 0, which the map leaves out."""
         return {name: step.bit_length() - 1 for name, step in self.steps.items()}
 
     @property
     def grows_by(self) -> int:
-        """A growing fragment of a multiple of so many columns holds the first elements of the largest one; 0 where none grows.
+        """The number of columns by which a fragment grows; 0 if it does not.
 
-        The highest bits of ``i`` count that many columns at a time.
+        A fragment with a multiple of that many columns holds the first elements of the largest one.  The highest bits of ``i`` count
+        that many columns at a time.
         """
         if len(self.growing) != 1 or "i" not in self.map.bits:
             return 0
@@ -102,7 +103,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def plane(self) -> tuple[str, str]:
-        """The axes that are the rows and columns of a matrix: of a fragment its last two coordinates, whatever they are called.
+        """The axes that are the rows and columns of a matrix: the last two coordinates of a fragment, whatever their names.
 
         A fragment with a single axis is a row of a matrix, and the axis of its rows is ``""``.
         """
@@ -121,7 +122,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
 
 
 class Database(Entry, frozen=True, kw_only=True, dict=True):
-    """What ``ptxmma.json`` holds: the spec, and every layout that its formulas derive."""
+    """The content of ``ptxmma.json``: the spec and every layout that is derived from it."""
 
     generated: str = ""  # what made the file, from what
     spec: Spec
@@ -134,5 +135,5 @@ class Database(Entry, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def memo(self) -> dict[object, Any]:
-        """What other modules have worked out about this database and need not work out again."""
+        """A cache in which other modules keep what they have computed about this database."""
         return {}

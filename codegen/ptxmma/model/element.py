@@ -1,4 +1,4 @@
-"""Element types, containers, register types and which carries which."""
+"""Element types, their containers, and the register types that carry them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ElementType(Entry, frozen=True, kw_only=True):
 
 
 class Container(Entry, frozen=True, kw_only=True):
-    """How elements narrower than their container sit in it, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
+    """The position of elements in a wider container, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
 
     elements: Annotated[tuple[Name, ...], SOME]  # ("e2m1",)
     when: tuple[Condition, ...] = ()
@@ -82,7 +82,7 @@ class RegisterType(Entry, frozen=True, kw_only=True):
 
 
 class Carrier(Entry, frozen=True, kw_only=True):
-    """The register types that assemblers take for an operand, the one that wrappers use first."""
+    """The register types that assemblers accept for an operand; wrappers use the first."""
 
     operands: Annotated[tuple[Name, ...], SOME]  # of the instructions that match: ("a", "b")
     elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
@@ -93,7 +93,7 @@ class Carrier(Entry, frozen=True, kw_only=True):
 
 
 class Types(Entry, frozen=True, kw_only=True):
-    """Element types, their containers, register types, and which carries which."""
+    """Element types, their containers, and the register types that carry them."""
 
     elements: tuple[ElementType, ...] = ()
     containers: tuple[Container, ...] = ()

@@ -1,4 +1,4 @@
-"""Where the manual contradicts itself, an assembler or a chip."""
+"""Places where the manual contradicts itself, an assembler or a chip."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName, Text, 
 
 
 class Sighting(Entry, frozen=True, kw_only=True):
-    """What a tool was asked, and its answer.
+    """A question to a tool, and its answer.
 
     An instruction is written without the names of its registers: ``"mma.sync… 4f32 4b32 2b32 4f32"``, lists by their length and type.
-    What ends in a semicolon is PTX, taken as it is; nothing at all is a module without instructions.
+    Text that ends in a semicolon is PTX and is used verbatim; empty text is a module without instructions.
     """
 
     tool: Annotated[Source, Meta(description='"ptxas 12.0 to 13.5": every pinned release in between that knows the target; "H200"')]
@@ -28,7 +28,7 @@ class Sighting(Entry, frozen=True, kw_only=True):
 
 
 class Quirk(Entry, frozen=True, kw_only=True):
-    """A rule: what a tool accepts, or refuses, in the place of an operand, though the manual says otherwise.
+    """A rule: what a tool accepts or refuses as an operand, contrary to the manual.
 
     Conditions see the facts of the variant and of the operand: its kind (``operand``), ``access``, the ``matrix`` that it holds or
     describes, and ``takes``, which is ``"any"`` where it takes every register of 32 bits.  Of several rules that hold, the last one counts.
@@ -62,6 +62,6 @@ class Erratum(Entry, frozen=True, kw_only=True):
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
 
     def __post_init__(self) -> None:
-        """Somebody saw it, or it can be read."""
+        """Check that an erratum has sightings, or concerns the text alone."""
         if bool(self.seen) == self.textual:
             raise ValueError("an erratum has one of seen and textual: what tools answered, or that none takes part")

@@ -1,4 +1,4 @@
-"""What the fields of entries may hold: named types, most of them strings with a pattern.
+"""Types for the fields of entries, most of them strings with a pattern.
 
 The JSON Schemas of the spec and of the database come from these annotations.  msgspec itself does not match the patterns: the
 generator holds the YAML against the schemas, so that the library reads the database without matching thousands of strings again.
@@ -14,7 +14,7 @@ from msgspec import Meta
 def like(pattern: str, expected: str, longest: int = 0) -> Meta:
     """A string that matches ``pattern``, of at most ``longest`` characters (0: of any length).
 
-    ``expected`` says in words what matches: error messages and editors show it.  What a field means is its own description.
+    ``expected`` describes in words what matches, for error messages and editors.
     """
     return Meta(extra_json_schema={"pattern": pattern, "patternErrorMessage": expected} | ({"maxLength": longest} if longest else {}))
 
@@ -37,5 +37,5 @@ Binary = Annotated[str, like(r"^0b[01]+$", "a binary number, e.g. 0b0100")]
 
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
-#: A list with an entry at least: ``Annotated[tuple[Name, ...], SOME]``.
+#: A list with at least one entry: ``Annotated[tuple[Name, ...], SOME]``.
 SOME = Meta(min_length=1)

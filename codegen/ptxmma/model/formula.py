@@ -48,12 +48,12 @@ _COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-#: Longer shifts than this are certainly a slip, and would ask for unbounded memory.
+#: Longer shifts are certainly a slip, and would need unbounded memory.
 _LONGEST_SHIFT = 64
 
 
 class FormulaError(ValueError):
-    """A formula that does not parse or cannot be evaluated; ``column`` (0-based) points into its text."""
+    """A formula does not parse or cannot be evaluated; ``column`` (0-based) points into its text."""
 
     def __init__(self, message: str, column: int = 0) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ def parse(text: str) -> ast.expr:
     """Parse ``text`` into a checked syntax tree.
 
     Raises:
-        FormulaError: a syntax error, or something that the grammar above does not have.
+        FormulaError: a syntax error, or Python that is outside the grammar above.
     """
     try:
         tree = ast.parse(text, mode="eval").body
@@ -179,7 +179,7 @@ def _check_domain(tree: ast.BinOp, right: Value) -> None:
 
 
 def _check(tree: ast.expr, text: str) -> None:
-    """Refuse whatever the grammar does not have; Python's parser knows far more than we admit."""
+    """Refuse syntax that Python's parser accepts and the grammar lacks."""
     for node in ast.walk(tree):
         admitted = (
             isinstance(node, (ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.boolop, ast.Load))

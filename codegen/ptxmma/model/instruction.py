@@ -37,14 +37,14 @@ class Range(Entry, frozen=True, kw_only=True):
 
 
 class Extents(Entry, frozen=True, kw_only=True):
-    """What the values of a qualifier say of sizes: each size has a name, which formulas read."""
+    """The sizes that the values of a qualifier give; formulas read them by name."""
 
     pattern: str = ""  # "m{m}n{n}k{k}": the numbers are in the value itself
     values: dict[str, dict[Identifier, Extent]] = {}  # {"x4": {"num": 4}}: each value has its numbers
 
 
 class Qualifier(Entry, frozen=True, kw_only=True):
-    """What one placeholder of the syntax means."""
+    """The meaning of one placeholder of the syntax."""
 
     title: Text  # "element type of A"
     usual: Token = ""  # left out of identifiers where it has this value: "row"
@@ -52,7 +52,7 @@ class Qualifier(Entry, frozen=True, kw_only=True):
 
 
 class QualifierDefault(Entry, frozen=True, kw_only=True):
-    """Left out, the qualifier means ``value`` wherever ``when`` holds."""
+    """A qualifier that is left out means ``value`` where ``when`` holds."""
 
     value: Token  # "scale_vec::2X"
     when: tuple[Condition, ...] = ()
@@ -71,7 +71,7 @@ class Form(Entry, frozen=True, kw_only=True):
 
 
 class OperandKind(Entry, frozen=True, kw_only=True):
-    """One operand of an instruction; its kind decides what else is known of it."""
+    """One operand of an instruction; its kind decides which of the fields apply."""
 
     kind: Literal[  # see ptxmma.catalog.operands.KINDS
         "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
@@ -109,7 +109,7 @@ class Requirement(Entry, frozen=True, kw_only=True):
 
 
 class Observation(Entry, frozen=True, kw_only=True):
-    """What assemblers do where it differs from the manual; it replaces what the requirements say for the variants that match."""
+    """The behaviour of assemblers where it differs from the manual; it replaces the requirements of the variants that match."""
 
     when: tuple[Condition, ...] = ()
     ptx: VersionText = ""
@@ -119,7 +119,7 @@ class Observation(Entry, frozen=True, kw_only=True):
 
 
 class Accumulation(Entry, frozen=True, kw_only=True):
-    """How a chip was seen to sum: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises."""
+    """How a chip sums, measured: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises."""
 
     chip: Text  # "H200"
     target: TargetName  # the instructions that it runs are those of this target: "sm_90a"
@@ -129,7 +129,7 @@ class Accumulation(Entry, frozen=True, kw_only=True):
 
 
 class Semantics(Entry, frozen=True, kw_only=True):
-    """What the arithmetic of the matching variants promises."""
+    """The guarantees of the arithmetic of the matching variants."""
 
     when: tuple[Condition, ...] = ()
     multiply: Text  # "exact", "at least f32", …
@@ -154,7 +154,7 @@ class Statement(Entry, frozen=True, kw_only=True):
 
 
 class Ignored(Entry, frozen=True, kw_only=True):
-    """Modifiers that belong to no form, and that assemblers take and ignore where ``when`` holds, on one of the targets."""
+    """Modifiers that belong to no form, and that assemblers accept and ignore where ``when`` holds, on one of the targets."""
 
     modifiers: Annotated[
         tuple[Annotated[str, like(r"^[A-Za-z0-9_:]+(\.[A-Za-z0-9_:]+)*$", "modifiers with dots between them")], ...],

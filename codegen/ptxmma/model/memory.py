@@ -38,7 +38,7 @@ class Banks(Entry, frozen=True, kw_only=True):
 
 
 class TensorMap(Entry, frozen=True, kw_only=True):
-    """What TMA asks of the boxes with which it writes shared memory."""
+    """The limits of the boxes that TMA writes to shared memory."""
 
     largest_box: Positive  # most elements of a box along any dimension: 256
     alignment: Positive  # bytes, of the address in shared memory to which a box goes: 128
@@ -59,7 +59,7 @@ class CanonicalLayout(Entry, frozen=True, kw_only=True):
 
 
 class Majorness(Entry, frozen=True, kw_only=True):
-    """Which element types an instruction can read with which majorness."""
+    """The element types that an instruction can read with a majorness."""
 
     majorness: Literal["K", "MN"]
     elements: Annotated[tuple[Name, ...], SOME]  # ("f16", "bf16")

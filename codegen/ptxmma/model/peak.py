@@ -11,7 +11,7 @@ from ptxmma.model.fields import SOME, Positive, Source, TargetName, Text, like
 
 
 class Rate(Entry, frozen=True, kw_only=True):
-    """What a chip's tensor cores do at most with operands of some types; a multiplication and an addition count as two operations."""
+    """The peak rate of a chip's tensor cores for operands of some types; a multiplication and an addition count as two operations."""
 
     of: tuple[Condition, ...]  # the instructions: {"atype": ("f16",)}
     dense: Annotated[Positive, Meta(description="operations in each SM and clock")]  # 2048

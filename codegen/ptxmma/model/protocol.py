@@ -39,7 +39,7 @@ class Ordering(Entry, frozen=True, kw_only=True):
 
 
 class ProxyAccess(Entry, frozen=True, kw_only=True):
-    """Through which proxy an access to memory goes."""
+    """The proxy of an access to memory."""
 
     access: Text
     proxy: Literal["async", "generic"]

@@ -1,7 +1,7 @@
-"""Stage 3, rules: what no schema can say, checked across entries; every problem is collected.
+"""Stage 3, rules: checks across entries that a schema cannot express; every problem is collected.
 
-References lead somewhere, names are unique, exactly one entry decides each question about a variant, and no two rules disagree.
-Each module here checks one subject: its ``problems`` yields whatever is wrong with it.
+References resolve, names are unique, exactly one entry answers each question about a variant, and no two rules disagree.
+Each module checks one subject: its ``problems`` yields the problems of that subject.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Find = Callable[[RuleContext], Iterator[Problem]]
 
 
 class _Rules(NamedTuple):
-    """What finds the problems of one subject.
+    """The checks of one subject.
 
     Attributes:
         find: yields them.
@@ -96,5 +96,5 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
         unsound |= spoiled
         if context.broken:
             unsound.add("instruction")
-    if problems or context.absent:  # what is missing explains the rest
+    if problems or context.absent:  # the missing documents explain the other problems
         raise SpecError(context.absent.values() or problems)

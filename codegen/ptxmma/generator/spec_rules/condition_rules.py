@@ -28,7 +28,7 @@ def of_instructions(context: RuleContext) -> Iterator[Problem]:
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Conditions of what several instructions share: on facts that none has, and on values that no variant has."""
+    """Conditions of entries that instructions share: on facts that no instruction has, and on values that no variant has."""
     spec = context.spec
     families: dict[str, _Values] = {}
     for entry in spec.instructions:
@@ -67,7 +67,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _whose(context: RuleContext, conditions: Sequence[Condition], *place: str | int) -> Iterator[Problem]:
-    """What names operands says whose: a name means nothing beyond its family."""
+    """An entry that names operands names their family or instruction, since names of operands are local to a family."""
     if not all(_COMMON_FACTS & condition.keys() for condition in conditions or ({},)):
         yield Problem(context.at(*place), "each condition must have family: or name:, to say for whose operands the entry is")
 

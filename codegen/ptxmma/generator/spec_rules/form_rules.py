@@ -1,4 +1,4 @@
-"""The forms of an instruction: their qualifiers, sizes and ranges give all that the syntax and the operands need."""
+"""The forms of an instruction: their qualifiers, sizes and ranges define everything that the syntax and the operands need."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _typed_operands(context: RuleContext, entry: InstructionSet, form: Form, pla
 
 
 def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
-    """Values that say sizes fit their pattern or are in their table, and each name in braces has numbers."""
+    """Values that give sizes match their pattern or are in their table, and each name in braces has numbers."""
     used = set()
     for name, values in form.qualifiers.items():
         for number, value in enumerate(values):
@@ -79,7 +79,7 @@ def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
     for extent, spans in form.ranges.items():
         at = context.at(*place, "ranges", extent)
         if extent not in used:
-            yield Problem(at, f"no value of this form has {{{extent}}} in it")
+            yield Problem(at, f"no value of this form contains {{{extent}}}")
         for span in spans:
             if span.first > span.last:
                 yield Problem(at, f"a range from {span.first} to {span.last} is empty")
@@ -88,12 +88,12 @@ def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
 
 
 def _sizes(context: RuleContext, entry: InstructionSet, name: str, value: str, place: Place) -> Iterator[Problem]:
-    """A value says sizes, and each is possible."""
+    """A value gives sizes, and each is in range."""
     extents = entry.extents[name]
     sizes = sizes_in(extents, value)
     if sizes is None:
         wanted = f"it must look like {extents.pattern}" if extents.pattern else f"extents has {listed(extents.values)}"
-        yield Problem(context.at(*place), f"{value!r} says no sizes: {wanted}")
+        yield Problem(context.at(*place), f"{value!r} gives no sizes: {wanted}")
     for extent, size in (sizes or {}).items():
         if not 1 <= size <= _LARGEST_SIZE:
             yield Problem(context.at(*place), f"{extent} = {size} is out of range: 1..{_LARGEST_SIZE}")

@@ -1,4 +1,4 @@
-"""Instructions: the syntax, the qualifiers, the operands, the forms and the requirements of each agree with each other."""
+"""Instructions: syntax, qualifiers, operands, forms and requirements of an instruction agree with each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
 
 
 def _product(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
-    """What multiplies has two multiplicands, an addend and a result, and sizes m, n and k."""
+    """An instruction that multiplies has two multiplicands, an addend and a result, and sizes m, n and k."""
     here = context.at(*place, "operation")
     matrices = entry.multiplicands
     if len(matrices) != 2:
@@ -65,7 +65,7 @@ def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterat
 
 
 def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
-    """What is said of modifiers is said of those that the instruction has."""
+    """Entries about modifiers name modifiers of the instruction."""
     fixed = fixed_tokens(entry.syntax)
     for number, group in enumerate(entry.ordered):
         yield from context.known("qualifier or modifier", group, [*entry.qualifiers, *fixed], *place, "ordered", number)
@@ -100,7 +100,7 @@ def _rule(context: RuleContext, ptx: str, targets: Sequence[str], place: Place) 
     admitted = [Version(entry.ptx) for entry in context.spec.targets if {entry.name, *context.ancestors(entry.name)} & set(targets)]
     first = min(admitted, default=Version())
     if ptx and first and ptx < first:
-        yield Problem(context.at(*place, "ptx"), f"no target that this rule admits is known to {ptx}; the first of them came with {first}")
+        yield Problem(context.at(*place, "ptx"), f"PTX ISA {ptx} has none of the targets of this rule; the first of them came with {first}")
 
 
 def _normal(conditions: Iterable[Condition]) -> frozenset[frozenset[tuple[str, frozenset[str | int]]]]:

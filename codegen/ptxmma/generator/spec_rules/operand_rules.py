@@ -1,4 +1,4 @@
-"""The operands of an instruction: each says what its kind needs, and the operand lists name them in an order that makes sense."""
+"""The operands of an instruction: each has the fields that its kind needs, and the operand lists have a valid order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def problems(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
 
 
 def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: OperandKind, place: Place) -> Iterator[Problem]:
-    """An operand says all that its kind needs."""
+    """An operand has the fields that its kind needs."""
     here = context.at(*place)
     if ROLES[operand.kind].typed:
         yield from context.known("qualifier", [operand.type], entry.qualifiers, *place, "type")

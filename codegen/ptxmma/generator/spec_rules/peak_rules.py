@@ -1,4 +1,4 @@
-"""Published peaks: they are what rate, SMs and clock multiply to, and are those of instructions that the chip has."""
+"""Published peaks: each is the product of rate, SMs and clock, and belongs to instructions that the chip has."""
 
 from __future__ import annotations
 

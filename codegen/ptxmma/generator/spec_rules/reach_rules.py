@@ -1,4 +1,4 @@
-"""Reach: each value that a condition allows is that of a variant which it admits, and each layout has a printed formula if any has."""
+"""Reach: every value in a condition, every operand and every type is used by some variant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _OperandUse(NamedTuple):
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Values, operands and types in the spec for which no variant has a use."""
+    """Values, operands and types of the spec that no variant uses."""
     spec = context.spec
     uses: list[_OperandUse] = []
     described: set[str] = set()  # types of matrices in shared memory
@@ -77,7 +77,10 @@ def _unused(context: RuleContext, names: Iterable[str], used: set[str], place: P
 
 
 def _superfluous(context: RuleContext, message: str, place: Place) -> Iterator[Problem]:
-    """What nothing uses.  Under an overlay only its own files are judged: it may replace what used a part of the spec."""
+    """The problem of an unused part.
+
+    With an overlay only the overlay's files are checked, since it may replace the files that use a part of the spec.
+    """
     position = context.at(*place)
     if position.added or not context.overlaid:
         yield Problem(position, message)

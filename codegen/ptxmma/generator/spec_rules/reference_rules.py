@@ -9,7 +9,7 @@ from ptxmma.generator.spec_rules.rule_context import RuleContext
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Names that lead to no entry."""
+    """Names that match no entry."""
     spec, elements = context.spec, context.elements
     for index, container in enumerate(spec.types.containers):
         yield from context.known("element type", container.elements, elements, "types", "containers", index, "elements")

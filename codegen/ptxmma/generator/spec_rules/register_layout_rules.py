@@ -1,4 +1,4 @@
-"""Register layouts: their formulas have one direction and clear names; of each variant they give a name, a map and a size."""
+"""Register layouts: their formulas go in one direction and shadow no names; for each variant they define a name, a map and a size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Iterator[Problem]:
-    """Its formulas go one way: one for each axis, or one for the thread and the bits of its register."""
+    """The formulas go in one direction: one for each axis, or one for the thread and the bits of its register."""
     place = ("register_layouts", index)
     yield from _helpers(context, layout.let, layout, *place)
     yield from context.known("axis", layout.apart, layout.axes, *place, "apart")
@@ -52,7 +52,7 @@ def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Ite
 
 
 def _helpers(context: RuleContext, let: Iterable[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
-    """Helper definitions hide no variable."""
+    """Helper definitions shadow no variable."""
     variables = _VARIABLES.union(layout.axes) - ({"warp"} if "lane" in layout.at else set())
     for name in let:
         yield from _hides(context, name, variables, layout, *place, "let", name)
@@ -71,7 +71,7 @@ def _hides(context: RuleContext, name: str, variables: Collection[str], layout: 
 
 
 class LayoutUses:
-    """What the variants make of register layouts; uses of one entry with the same sizes are checked once."""
+    """The uses of register layouts by variants; uses of one entry with the same sizes are checked once."""
 
     def __init__(self, context: RuleContext) -> None:
         self._context = context
@@ -89,7 +89,7 @@ class LayoutUses:
         yield from self._context.once(problem.position, problem.message)
 
     def _axes(self, index: int, variant: Variant, operand: str, form: Position) -> Iterator[Problem]:
-        """The layout of an operand has the axes that its role asks of it."""
+        """The layout of an operand has the axes that its role requires."""
         entry, kind = self._context.spec.register_layouts[index], variant.instruction.operand_kinds[operand].kind
         if missing := [axis for axis in ROLES[kind].axes if axis not in entry.axes]:
             message = f"the layout of {operand!r}, an operand of the kind {kind}, lacks the axes {listed(missing)}"

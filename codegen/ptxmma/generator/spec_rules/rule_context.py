@@ -1,4 +1,4 @@
-"""What all rules share: the spec with its positions, the names in it, and the problems that are reported once."""
+"""The context of all rules: the spec with its positions, the names in it, and the problems that are reported once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RuleContext:
         overlaid: whether an overlay added some of it.
         targets, versions, elements, registers: the names that references may use.
         extents: the names of the sizes that the values of each family give.
-        broken: the indices of the instructions that contradict themselves; their variants are not judged.
-        unsound: the kinds of documents that are known to be wrong; what depends on them is not judged.
+        broken: the indices of the instructions that contradict themselves; their variants are not checked.
+        unsound: the kinds of the invalid documents; rules that depend on them are skipped.
         keys: which variants have the same operand.
         absent: the problem for each kind of document that is missing.
     """
@@ -71,7 +71,7 @@ class RuleContext:
                 yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {listed(allowed)}")
 
     def once(self, position: Position, message: str) -> Iterator[Problem]:
-        """A problem of an entry that several others meet."""
+        """A problem that several entries would report."""
         if position not in self._reported:
             self._reported.add(position)
             yield Problem(position, message)
@@ -97,7 +97,7 @@ class RuleContext:
                 yield from self.once(problem.position, problem.message)
 
     def lacks_entries(self, section: tuple[str, ...], what: str) -> None:
-        """A whole section is missing: one problem, however many entries need it."""
+        """Report that a section is missing, once for all entries that need it."""
         kind = kind_of(section[0])
         has = "" if kind == section[-1] else f" has {section[-1]}"
         self.absent.setdefault(kind, Problem(self.at(), f"no document of kind {kind}{has}; {what} needs one"))

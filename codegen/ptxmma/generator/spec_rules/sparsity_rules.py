@@ -1,4 +1,4 @@
-"""Sparsity: patterns of one name are one pattern, and compression can choose a legal field for every chunk that is sparse enough."""
+"""Sparsity: patterns of one name are equal, and compression has a legal field for every chunk that is sparse enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets and PTX ISA versions: what a target includes exists and suits its suffix, and versions ascend."""
+"""Targets and PTX ISA versions: a target includes known targets that its suffix allows, and versions ascend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _wrong_includes(context: RuleContext, target: Target) -> str:
-    """What is wrong with what a target includes: names say which features it can have."""
+    """What is wrong with the targets that a target includes: its suffix limits the features that it can have."""
     known = {entry.name: entry for entry in context.spec.targets}
     included = [known[name] for name in target.includes if name in known]
     wider = {"a": ("", "f"), "f": ("",), "": ()}[target.suffix]

@@ -1,4 +1,4 @@
-"""Variants: each exists once, is accepted somewhere, and exactly one entry decides each question."""
+"""Variants: each exists once, is accepted by a target, and exactly one entry answers each question about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ptxmma.model import matches, operand_names
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Variants that exist twice, that nothing accepts, or about which no entry or two entries speak."""
+    """Variants that exist twice, that no target accepts, or that a section covers with no entry or with two."""
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
     layout_uses = LayoutUses(context)
@@ -48,7 +48,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _requirements(context: RuleContext, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
-    """Rules give a variant a version and a target, and one observation at most speaks of it."""
+    """The rules give a variant a version and a target, and at most one observation covers it."""
     if len(observed := requirements.observed(variant)) > 1:
         numbers = [variant.instruction.observed.index(entry) for entry in observed]
         first, second = (context.at("instructions", index, "observed", number) for number in numbers[:2])
