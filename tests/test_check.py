@@ -495,7 +495,7 @@ def test_blanks_behind_the_opcode_are_allowed() -> None:
 def test_every_rule_is_described() -> None:
     named = set(
         re.findall(
-            r'(?:Fault|Diagnosis|_Remark)\([^"\n]*"([a-z]+(?:-[a-z]+)*)"', Path(check.__code__.co_filename).read_text(encoding="utf-8")
+            r'(?:Fault|Diagnosis|Remark)\([^"\n]*"([a-z]+(?:-[a-z]+)*)"', Path(check.__code__.co_filename).read_text(encoding="utf-8")
         )
     )
     for name in ("legality", "operand_faults", "diagnosis", "checker", "advice"):

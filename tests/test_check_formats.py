@@ -133,7 +133,7 @@ def test_sarif_has_places_and_rules() -> None:
     (result,) = run["results"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == list(RULES)
-    assert all(rule["help"]["text"] == RULES[rule["id"]] for rule in rules)
+    assert all(rule["help"]["text"] == RULES[rule["id"]].help for rule in rules)
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "unknown-instruction"
     assert result["level"] == "error"
     place = result["locations"][0]["physicalLocation"]

@@ -76,7 +76,7 @@ class Checker:
 
         Args:
             path: the file.
-            language: one of :data:`ptxmma.ptx.languages.LANGUAGES`; without it, the file's name or else its text says.
+            language: ``"ptx"``, ``"c++"``, ``"python"`` or ``"llvm"``; without it, the file's name decides, or else its text.
 
         Raises:
             OSError: it cannot be read.

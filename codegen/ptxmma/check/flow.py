@@ -20,7 +20,7 @@ A fault is reported once, where it first shows; the rest of the path is followed
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.async_protocol import Protocol
@@ -31,12 +31,6 @@ from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
 if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
 
-#: What each rule requires.
-RULES: Mapping[str, str] = {
-    "missing-fence": "An asynchronous instruction uses a register that was written after the last fence, or comes before any fence.",
-    "missing-wait": "A register is used while an asynchronous instruction may still read or write it.",
-}
-
 
 class Hazard(NamedTuple):
     """Undefined behaviour at a place.
@@ -44,7 +38,7 @@ class Hazard(NamedTuple):
     Attributes:
         offset: byte offset of the token in the function's text.
         length: of the token, in bytes.
-        rule: a key of :data:`RULES`.
+        rule: a key of :data:`ptxmma.check.rules.RULES`.
         instruction: the asynchronous instruction as it is written.
         message: what is wrong, and what to do.
     """

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 if TYPE_CHECKING:
     from ptxmma.check.findings import Finding, Findings, Severity
+    from ptxmma.check.rule import Rule
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -39,12 +40,12 @@ def as_json(findings: Findings) -> str:
     return json.dumps(answer, indent=2) + "\n"
 
 
-def sarif(findings: Findings, rules: Mapping[str, str]) -> str:
+def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
     """A SARIF 2.1.0 log, which code hosts and editors read.
 
     Args:
         findings: what a check found.
-        rules: the name of each rule and what it asks for.
+        rules: each rule by its code.
 
     Raises:
         KeyError: a finding has a rule that is not among ``rules``.
@@ -52,7 +53,7 @@ def sarif(findings: Findings, rules: Mapping[str, str]) -> str:
     from ptxmma.release import __version__
 
     places = {rule: place for place, rule in enumerate(rules)}
-    described = [{"id": rule, "shortDescription": {"text": help_text}, "help": {"text": help_text}} for rule, help_text in rules.items()]
+    described = [{"id": code, "shortDescription": {"text": rule.what}, "help": {"text": rule.help}} for code, rule in rules.items()]
     driver = {"name": "ptxmma", "version": __version__, "rules": described}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in findings]}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}

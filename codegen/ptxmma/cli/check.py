@@ -16,11 +16,13 @@ from ptxmma.ptx.languages import LANGUAGES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ptxmma.check import Checker, Finding, Findings
+    from ptxmma.check import Checker, Finding, Findings, Severity
+    from ptxmma.check.configuration import Configuration
 
 #: Wide enough for any line where the output is not a terminal.
 _ENDLESS = 1 << 16
 FORMATS = ("text", "json", "sarif", "github")
+SEVERITIES = ("error", "warning", "note")
 
 
 @click.command("check")
@@ -30,16 +32,34 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.option("--language", type=click.Choice(LANGUAGES), help="Read named files in this language, whatever their names say.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")
+@click.option("--select", metavar="RULE,...", multiple=True, help="Report only findings of these rules.")
+@click.option("--ignore", metavar="RULE,...", multiple=True, help="Report no findings of these rules.")
+@click.option("--severity", type=click.Choice(SEVERITIES), help="Report findings from this severity on; by default warning.")
+@click.option("--statistics", is_flag=True, help="Print how many findings each rule has, notes included, in place of the findings.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are errors or warnings.")
 @click.option("--no-flow", is_flag=True, help="Do not follow registers of wgmma from instruction to instruction; faster.")
 @database_option
 def command(
-    files: tuple[str, ...], target: str | None, ptx: str | None, language: str | None, form: str, no_flow: bool, database: str | None
+    files: tuple[str, ...],
+    target: str | None,
+    ptx: str | None,
+    language: str | None,
+    form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    severity: Severity | None,
+    statistics: bool,
+    exit_zero: bool,
+    no_flow: bool,
+    database: str | None,
 ) -> None:
     """Check the matrix instructions of PTX files, of inline assembly, or of standard input.
 
     A directory stands for the files below it that are PTX, C++, CUDA, LLVM IR or Python, without those that .gitignore names.
 
-    Exits with 1 if there is an error or a warning, and with 2 if a named file cannot be read; the other files are still checked.
+    Notes are reported only with --severity note. ptxmma.toml, or [tool.ptxmma.check] in pyproject.toml, selects rules as the options do.
+
+    Exits with 1 if an error or a warning is reported, and with 2 if a named file cannot be read; the other files are still checked.
 
     \b
     Example:
@@ -48,24 +68,45 @@ def command(
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.check import Checker
 
+    configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None))
     try:
         checker = Checker(database, target=target and named_target(catalog_of(database).database.spec, target), ptx=ptx, follow=not no_flow)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    run = _Run(checker, language or "")
+    run = _Run(checker, language or "", configured)
     parts = run.parts(files or ("-",))
-    clean = _text(parts) if form == "text" else _whole(form, parts)
+    clean = _statistics(parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
     click.echo(run.summary(), err=True)
-    sys.exit(2 if run.unread else 0 if clean else 1)
+    sys.exit(2 if run.unread else 0 if clean or exit_zero else 1)
+
+
+def _rules(options: tuple[str, ...]) -> tuple[str, ...]:
+    """The rules that an option names, which may list several."""
+    return tuple(name for option in options for name in option.replace(",", " ").split())
+
+
+def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Severity | None) -> Configuration:
+    """The configuration of the working directory with what the options say."""
+    import msgspec
+
+    from ptxmma.check.configuration import Configuration, configuration
+
+    try:
+        selection, root = configuration(Path.cwd())
+        changes = {"select": select, "ignore": (*selection.ignore, *ignore), "severity": severity}
+        given = {name: value for name, value in changes.items() if value}
+        return Configuration(msgspec.structs.replace(selection, **given), root)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 class _Run:
     """Reads the files that a command names, and counts what it meets."""
 
-    def __init__(self, checker: Checker, language: str) -> None:
-        self._checker, self._language = checker, language
+    def __init__(self, checker: Checker, language: str, configured: Configuration) -> None:
+        self._checker, self._language, self._configured = checker, language, configured
         self.unread = False  # whether a named file cannot be read
-        self._files = self._instructions = self._findings = self._uncovered = self._skipped = 0
+        self._files = self._instructions = self._findings = self._hidden = self._uncovered = self._skipped = 0
 
     def parts(self, names: Iterable[str]) -> Iterator[Findings]:
         """The findings, function by function; files that cannot be read are reported on standard error."""
@@ -97,8 +138,10 @@ class _Run:
         for part in self._checker.parts_of_file(file, language):
             self._instructions += part.instructions
             self._uncovered += part.uncovered
-            self._findings += len(part)
-            yield part
+            reported = self._configured.selection.applied(part, self._configured.root)
+            self._findings += len(reported)
+            self._hidden += sum(finding.severity == "note" for finding in part) - sum(finding.severity == "note" for finding in reported)
+            yield reported
         self._files += 1
 
     def _report(self, word: str, file: str, error: OSError | ValueError) -> None:
@@ -111,9 +154,20 @@ class _Run:
         """``3 files, 41 instructions checked, 0 findings; 14 not covered``."""
         counts = ((self._files, "file"), (self._instructions, "instruction"), (self._findings, "finding"))
         files, instructions, findings = (f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in counts)
-        missing = [f"{self._uncovered:,} not covered"] if self._uncovered else []
+        missing = [f"{self._hidden:,} note{'' if self._hidden == 1 else 's'} not shown"] if self._hidden else []
+        missing += [f"{self._uncovered:,} not covered"] if self._uncovered else []
         missing += [f"{self._skipped:,} file{'' if self._skipped == 1 else 's'} skipped"] if self._skipped else []
         return "; ".join([f"{files}, {instructions} checked, {findings}", *missing])
+
+
+def _statistics(parts: Iterable[Findings]) -> bool:
+    """Print how many findings each rule has; whether there is neither an error nor a warning."""
+    from ptxmma.check.selection import counts
+
+    rows = counts(finding for part in parts for finding in part)
+    for number, severity, rule in rows:
+        click.echo(f"{number:>9,}  {severity:<7}  {rule}")
+    return all(severity == "note" for _, severity, _ in rows)
 
 
 def _text(parts: Iterable[Findings]) -> bool:

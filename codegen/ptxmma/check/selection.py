@@ -1,0 +1,78 @@
+"""Which findings are reported: by rule, severity and file, and by comments in the source."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from ptxmma.check.findings import Finding, Findings, Severity
+from ptxmma.check.rules import RULES
+
+_LEVELS: tuple[Severity, ...] = ("note", "warning", "error")
+_COMMENT = re.compile(r"(?://|/\*|[#;])\s*ptxmma:\s*ignore\b(?:\[(?P<rules>[^\]]*)\])?")
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """Which findings are reported.
+
+    Attributes:
+        select: the rules whose findings are reported; all where it is empty.
+        ignore: the rules whose findings are not reported.
+        severity: the least severity that is reported; None for ``"warning"``, and for ``"note"`` where ``select`` names rules.
+        per_file_ignores: more rules that are ignored in some files, by a pattern of their names, ``"third_party/*"``.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Severity | None = None
+    per_file_ignores: Mapping[str, tuple[str, ...]] = {}
+
+    def __post_init__(self) -> None:
+        for rule in (*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)):
+            if rule not in RULES:
+                close = difflib.get_close_matches(rule, RULES, 3, 0.5) or list(RULES)
+                raise ValueError(f"there is no rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}")
+
+    def applied(self, findings: Findings, root: Path) -> Findings:
+        """The findings that are reported; the patterns of files are relative to ``root``."""
+        return msgspec.structs.replace(findings, findings=tuple(finding for finding in findings if self._keeps(finding, root)))
+
+    def _keeps(self, finding: Finding, root: Path) -> bool:
+        least = self.severity or ("note" if self.select else "warning")
+        return (
+            _LEVELS.index(finding.severity) >= _LEVELS.index(least)
+            and (finding.rule in self.select or not self.select)
+            and finding.rule not in self.ignore
+            and not any(finding.rule in rules and _matches(finding.file, pattern, root) for pattern, rules in self.per_file_ignores.items())
+            and not is_ignored(finding)
+        )
+
+
+def is_ignored(finding: Finding) -> bool:
+    """Whether a comment on the line of a finding ignores its rule: ``// ptxmma: ignore[rule]``."""
+    for comment in _COMMENT.finditer(finding.source):
+        if comment["rules"] is None or finding.rule in comment["rules"].replace(",", " ").split():
+            return True
+    return False
+
+
+def counts(findings: Iterable[Finding]) -> list[tuple[int, Severity, str]]:
+    """How many findings each rule has at each severity: the most severe first, then the most frequent."""
+    numbers: dict[tuple[Severity, str], int] = {}
+    for finding in findings:
+        key = (finding.severity, finding.rule)
+        numbers[key] = numbers.get(key, 0) + 1
+    rows = [(number, severity, rule) for (severity, rule), number in numbers.items()]
+    return sorted(rows, key=lambda row: (-_LEVELS.index(row[1]), -row[0], row[2]))
+
+
+def _matches(file: str, pattern: str, root: Path) -> bool:
+    """Whether the name of a file, or its path from ``root`` on, fits a pattern."""
+    path = Path(file).absolute()
+    relative = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    return fnmatch.fnmatch(relative, pattern) or fnmatch.fnmatch(path.name, pattern)
