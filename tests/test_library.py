@@ -252,6 +252,11 @@ def test_out_of_range(call: str, message: str) -> None:
         eval(call, {"np": np, "ins": ins, "a": ins.operand("a"), "scales": scaled.scales("a")})
 
 
+def test_the_package_lists_what_it_has() -> None:
+    assert set(ptxmma.__all__) <= set(dir(ptxmma))
+    assert all(hasattr(ptxmma, name) for name in dir(ptxmma))
+
+
 def test_arrays_go_unchecked_where_that_is_asked_for() -> None:
     ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     a, beyond = ins.operand("a"), np.array([0, 99])

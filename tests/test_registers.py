@@ -576,6 +576,37 @@ def test_problems_are_named_and_placed() -> None:
         found[2]
 
 
+def test_integers_in_bytes_are_taken_for_narrow_ones() -> None:
+    ins = ptxmma.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32")
+    a = ins.operand("a")
+    matrix = np.random.default_rng(0).integers(-8, 8, (16, 32)).astype(np.int8)
+    assert np.array_equal(a.pack(matrix), a.pack(matrix.astype(ml_dtypes.int4)))
+    assert np.array_equal(a.unpack(a.pack(matrix)).astype(np.int8), matrix)
+    for wrong in (8, -9):
+        matrix[3, 3] = wrong
+        with pytest.raises(ValueError, match=rf"a reaches from {min(wrong, -8)} to {max(wrong, 7)}; s4 is -8..7"):
+            a.pack(matrix)
+    unsigned = ptxmma.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32").operand("a")
+    with pytest.raises(ValueError, match="a has dtype int8; u4 takes uint4, or uint8 for raw bits"):
+        unsigned.pack(matrix)
+
+
+def test_a_tensor_without_plain_memory_is_refused_with_words() -> None:
+    torch = pytest.importorskip("torch")
+
+    def refuse(_: type, function: object, *__: object) -> None:
+        raise NotImplementedError(str(function))
+
+    wrapped_class = type("Wrapped", (torch.Tensor,), {"__torch_dispatch__": classmethod(refuse)})
+    a = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    plain = torch.ones(16, 16, dtype=torch.float16)
+    wrapped = torch.Tensor._make_wrapper_subclass(wrapped_class, (16, 16), dtype=torch.float16)
+    with pytest.raises(ValueError, match="a is a Wrapped, whose memory is not that of a matrix; pass a plain tensor, such as its"):
+        a.pack(wrapped)
+    parameter = torch.nn.Parameter(plain)
+    assert torch.equal(a.pack(parameter), a.pack(plain))
+
+
 def test_fields_that_the_instruction_cannot_take_are_refused() -> None:
     refused = set()
     for metadata in _METADATA:

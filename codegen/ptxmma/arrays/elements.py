@@ -86,7 +86,14 @@ def _shared(tensor: Any, what: str) -> Array:
         plain = None
     if plain is None or tensor.dtype.is_complex:
         raise ValueError(f"{what} has dtype torch.{name}, which no array of numbers has")
-    array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(dtype)
+    try:
+        array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(dtype)
+    except (NotImplementedError, RuntimeError, TypeError) as error:
+        if type(tensor) is torch.Tensor:
+            raise
+        raise ValueError(
+            f"{what} is a {type(tensor).__name__}, whose memory is not that of a matrix; pass a plain tensor, such as its .to_dense()"
+        ) from error
     return array
 
 
@@ -129,9 +136,12 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
 
     Raises:
         ValueError: no array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
+            Signed integers narrower than a byte may also be ``int8`` (a copy then), if all are in the type's range.
     """
     array = as_array(value, what)
     own, plain = dtype(element), bits_dtype(element)
+    if array.dtype == np.int8 and element.form == "signed" and element.bits < 8:
+        return _narrowed(array, element, what)
     if array.dtype not in (own, plain):
         other = "" if own == plain else f", or {plain} for raw bits"
         raise ValueError(f"{what} has dtype {array.dtype}; {element.name} takes {own}{other}")
@@ -142,6 +152,15 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
             f" so its codes are 0..{(1 << element.bits) - 1:#x}"
         )
     return array
+
+
+def _narrowed(array: Array, element: ElementType, what: str) -> Array:
+    """Integers in bytes as the bits of a narrower signed type."""
+    limit = 1 << element.bits - 1
+    if array.size and not -limit <= int(array.min()) <= int(array.max()) < limit:
+        raise ValueError(f"{what} reaches from {array.min()} to {array.max()}; {element.name} is {-limit}..{limit - 1}")
+    kept: Array = array.view(np.uint8) & np.uint8(2 * limit - 1)
+    return kept
 
 
 def typed(bits: Array, element: ElementType) -> Array:
