@@ -97,6 +97,20 @@ def test_escape_codes_of_a_source_reach_no_terminal() -> None:
     assert "\x1b" not in formats.text(one(source="\x1b[2J mma.bad;", file="\x1b[31m.ptx", message="\x1b"))
 
 
+@pytest.mark.parametrize("source", ["::error::a mma.bad;", "  ::error::a mma.bad;", "##[error] mma.bad;"])
+def test_no_source_line_is_a_workflow_command(source: str) -> None:
+    _, shown, caret = formats.text(one(source=source, caret=source.index("mma"))).splitlines()
+    assert not shown.lstrip().startswith(("::", "##["))
+    assert shown[caret.index("^") :] == "mma.bad;"
+
+
+def test_a_sarif_log_is_no_longer_than_github_takes() -> None:
+    note, error = one(severity="note").findings[0], one().findings[0]
+    results = json.loads(formats.sarif(Findings(30_000, (*[note] * 29_999, error)), RULES))["runs"][0]["results"]
+    assert len(results) == 25_000
+    assert results[0]["level"] == "error"
+
+
 def test_json() -> None:
     found = check(_BAD, file="a.ptx")
     answer = json.loads(formats.as_json(found))

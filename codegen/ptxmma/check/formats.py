@@ -18,6 +18,12 @@ FORMATS = ("text", "json", "sarif", "github")
 _WIDTH = 120
 _MARK = "..."
 _INDENT = "    "
+#: In the place of the indent where GitHub would take the source line for a workflow command, and how such a line begins.
+_GUTTER = "  | "
+_COMMAND_MARKS = ("::", "##[")
+#: Results that GitHub takes in one log.
+_MOST_RESULTS = 25_000
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -41,7 +47,7 @@ def as_json(findings: Findings) -> str:
 
 
 def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
-    """A SARIF 2.1.0 log, which code hosts and editors read.
+    """A SARIF 2.1.0 log, which code hosts and editors read: the 25,000 most severe findings, as many as GitHub takes.
 
     Args:
         findings: what a check found.
@@ -55,7 +61,8 @@ def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
     places = {rule: place for place, rule in enumerate(rules)}
     described = [{"id": code, "shortDescription": {"text": rule.what}, "help": {"text": rule.help}} for code, rule in rules.items()]
     driver = {"name": "ptxmma", "version": __version__, "rules": described}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in findings]}
+    kept = sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))[:_MOST_RESULTS]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in kept]}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
 
@@ -86,7 +93,7 @@ def _lines(finding: Finding, style: _Style, width: int) -> Iterator[str]:
     yield f"{place} {style(f'{finding.severity}:', colour)} {printable(finding.message)} [{finding.rule}]"
     if finding.source:
         shown, caret, length = _window(finding, width - len(_INDENT))
-        yield _INDENT + shown
+        yield (_GUTTER if shown.lstrip().startswith(_COMMAND_MARKS) else _INDENT) + shown
         yield _INDENT + "".join(map(_blank, shown[:caret])) + style("^" + "~" * (length - 1), colour)
 
 
