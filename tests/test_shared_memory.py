@@ -466,7 +466,7 @@ def test_a_layout_cannot_be_changed() -> None:
     layout = SharedLayout("f16", "K", "128B", 16, 64)
     matrix = _random(layout.element, (16, 64))
     for name in ("k", "start", "_units", "colour"):
-        with pytest.raises(AttributeError, match=f"{name} of a SharedLayout cannot be changed; make another layout"):
+        with pytest.raises(AttributeError, match=f"{name} of a SharedLayout cannot be changed; create another layout"):
             setattr(layout, name, 128)
     with pytest.raises(AttributeError, match="k of a SharedLayout cannot be deleted"):
         del layout.k

@@ -234,7 +234,7 @@ _P, _IMAGE = np.arange(32) * 16, np.zeros(512, np.uint8)
         (_LOAD, {"p": _P + 8, "memory": _IMAGE}, "address 0x8 of thread 0 is not a multiple of 16"),
         (_LOAD, {"p": _P, "memory": _IMAGE[:248]}, "address 0xf0 of thread 15 leaves the memory of 248 bytes"),
         (_LOAD, {"p": _P, "memory": _IMAGE, "memory_start": 16}, "address 0x0 of thread 0 leaves the memory"),
-        (_LOAD, {"p": _P, "memory": _IMAGE, "stride": 8}, "takes no stride: each row has an address of its own"),
+        (_LOAD, {"p": _P, "memory": _IMAGE, "stride": 8}, "takes no stride: each row has its own address"),
         (_LOAD, {"p": _P}, "missing a required argument: 'memory'; its operands are r, "),
         (_LOAD, {"p": _P, "memory": _IMAGE, "b": 0}, "got an unexpected keyword argument 'b'"),
         (_STORE, {"p": _P, "r": np.zeros((32, 1), np.uint32), "memory": _IMAGE}, r"registers have shape \(32, 1\); r takes \(..., 32, 2\)"),

@@ -172,9 +172,15 @@ def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[st
     layouts = []
     for layout in memory.layouts:
         if swizzle in layout.swizzles and major in (None, layout.majorness.lower()):
-            one = canonical(memory, layout.majorness, swizzle)
-            known = {"majorness": layout.majorness, "swizzle": one.mode.title, "cute": layout.cute, "lbo": layout.lbo, "sbo": layout.sbo}
-            layouts.append({**known, "used": sorted(used_strides(one, database))})
+            fitting = canonical(memory, layout.majorness, swizzle)
+            facts = {
+                "majorness": layout.majorness,
+                "swizzle": fitting.mode.title,
+                "cute": layout.cute,
+                "lbo": layout.lbo,
+                "sbo": layout.sbo,
+            }
+            layouts.append({**facts, "used": sorted(used_strides(fitting, database))})
     return layouts
 
 

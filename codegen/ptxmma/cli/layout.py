@@ -9,7 +9,7 @@ import click
 from ptxmma.cli.matrices import elsewhere
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import find, instruction_argument, table_options
-from ptxmma.cli.some_elements import Asked, show_elements
+from ptxmma.cli.some_elements import Query, show_elements
 from ptxmma.cli.whole_operand import View, picture, show_records, show_table
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ def command(
         hint = elsewhere(instruction, str(operand).lower())
         raise click.UsageError(f"{error}; ask {hint}" if hint else str(error)) from None
     tables = [arrangement(instruction, name) for name in chosen]
-    asked = Asked(lane, register, element, bit, [_checked(instruction, table, numbers) for table in tables])
+    query = Query(lane, register, element, bit, [_checked(instruction, table, numbers) for table in tables])
     view = View(by_lane, transpose, bits, whole)
-    if asked.anywhere(tables):
+    if query.anywhere(tables):
         if by_lane or transpose or whole or form == "svg":
             raise click.UsageError("--by-lane, --transpose, --all and --format svg are for whole tables: leave out the place, or them")
-        show_elements(tables, asked, bits, form)
+        show_elements(tables, query, bits, form)
         return
-    (table,), (axes,) = tables, asked.axes
+    (table,), (axes,) = tables, query.axes
     table = table._replace(fixed=table.fixed | axes)
     if form == "svg":
         click.echo(picture(table, view, whole=not axes), nl=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxmma.matrices.arrangements import Arrangement
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """The elements that the user selects; None and absent axes select all."""
 
     lane: int | None
@@ -34,13 +34,13 @@ class Asked(NamedTuple):
         return self.by_thread or any(axes.keys() - table.fixed.keys() for table, axes in zip(tables, self.axes, strict=True))
 
 
-def show_elements(tables: Sequence[Arrangement], asked: Asked, bits: bool, form: str) -> None:
+def show_elements(tables: Sequence[Arrangement], query: Query, bits: bool, form: str) -> None:
     """Print the selected elements: a line for each, in JSON a single object if one element is named."""
     from ptxmma.cli.render import Table, draw, emit
 
     answers: list[Answer] = []
-    for table, axes in zip(tables, asked.axes, strict=True):
-        records = _of_operand(table, asked, axes, bits)
+    for table, axes in zip(tables, query.axes, strict=True):
+        records = _of_operand(table, query, axes, bits)
         seen: Answer = {"observed": table.operand.observed} if table.operand.observed else {}
         several: Answer = {"operand": table.name} if len(tables) > 1 else {}
         answers += [several | record | seen for record in records]
@@ -48,48 +48,48 @@ def show_elements(tables: Sequence[Arrangement], asked: Asked, bits: bool, form:
         columns = list(dict.fromkeys(name for answer in answers for name in answer))
         rows = [[answer.get(name) for name in columns] for answer in answers]
         draw(Table([name.replace("_", "-") for name in columns], rows), form)
-    elif len(tables) == 1 and _is_one(tables[0], asked):
+    elif len(tables) == 1 and _is_one(tables[0], query):
         emit(answers[0])
     else:
         operand: Answer = {"operand": tables[0].name} if len(tables) == 1 else {}
         emit({"instruction": tables[0].instruction.canonical, **operand, "elements": answers})
 
 
-def _is_one(table: Arrangement, asked: Asked) -> bool:
+def _is_one(table: Arrangement, query: Query) -> bool:
     """Whether the query names one element: by its thread and its number, or by its row and its column."""
-    (axes,) = asked.axes
+    (axes,) = query.axes
     by_column = table.layout.kind == "metadata" and "col" in axes
     plane = {"row", "col"} if by_column else {axis for axis in table.axes if axis}
-    return (asked.lane is not None and not asked.element is asked.bit is None) or plane <= axes.keys()
+    return (query.lane is not None and not query.element is query.bit is None) or plane <= axes.keys()
 
 
-def _of_operand(table: Arrangement, asked: Asked, axes: dict[str, int], bits: bool) -> list[Answer]:
+def _of_operand(table: Arrangement, query: Query, axes: dict[str, int], bits: bool) -> list[Answer]:
     """The elements of one operand."""
     operand = table.operand
     for name, value, limit in (
-        ("lane", asked.lane, table.threads),
-        ("register", asked.register, max(operand.registers, 1)),
-        ("element", asked.element, table.elements),
+        ("lane", query.lane, table.threads),
+        ("register", query.register, max(operand.registers, 1)),
+        ("element", query.element, table.elements),
     ):
         if value is not None:
             within(name, value, limit)
     if table.layout.kind == "metadata" and "col" in axes:
-        return _indices(table, axes, asked, bits)
-    if asked.bit is not None:
-        return [_described(table, asked)]
-    fixed = {} if asked.by_thread else table.fixed  # of a place the first of several tables, of a thread all that it holds
+        return _indices(table, axes, query, bits)
+    if query.bit is not None:
+        return [_described(table, query)]
+    fixed = {} if query.by_thread else table.fixed  # of a place the first of several tables, of a thread all that it holds
     wanted = fixed | axes
     answers = []
     for place, at in table.everything():
         if (
-            asked.lane in (None, place.lane)
-            and asked.register in (None, place.register)
-            and asked.element in (None, place.element)
+            query.lane in (None, place.lane)
+            and query.register in (None, place.register)
+            and query.element in (None, place.element)
             and all(at[axis] == number for axis, number in wanted.items())
         ):
             where = place_answer(place, table, bits)
-            answers.append({**where, **at, **_origin(table, at)} if asked.by_thread else {**at, **where, **_origin(table, at)})
-    return answers if asked.by_thread else sorted(answers, key=lambda answer: [answer[axis] for axis in table.axis_numbers])
+            answers.append({**where, **at, **_origin(table, at)} if query.by_thread else {**at, **where, **_origin(table, at)})
+    return answers if query.by_thread else sorted(answers, key=lambda answer: [answer[axis] for axis in table.axis_numbers])
 
 
 def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
@@ -99,9 +99,9 @@ def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
     return {"from columns": " or ".join(map(str, table.instruction.metadata.columns(at[table.axes[1]])))}
 
 
-def _indices(table: Arrangement, axes: dict[str, int], asked: Asked, bits: bool) -> list[Answer]:
+def _indices(table: Arrangement, axes: dict[str, int], query: Query, bits: bool) -> list[Answer]:
     """Where the indices of elements of the packed A are: of one row, or of all."""
-    if asked.by_thread or "chunk" in axes:
+    if query.by_thread or "chunk" in axes:
         raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk, --lane, --register, --element and --bit")
     selector = axes.get("selector", table.fixed["selector"])
     rows = [axes["row"]] if "row" in axes else range(table.rows)
@@ -122,18 +122,18 @@ def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) ->
     return {"row": row, "col": col, "selector": selector, **where, "chunk": chunk, "field": field, "from columns": columns}
 
 
-def _described(table: Arrangement, asked: Asked) -> Answer:
+def _described(table: Arrangement, query: Query) -> Answer:
     """What a bit of a thread's metadata describes."""
-    if table.layout.kind != "metadata" or asked.lane is None or asked.element is not None:
+    if table.layout.kind != "metadata" or query.lane is None or query.element is not None:
         raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")
-    assert asked.bit is not None
+    assert query.bit is not None
     from ptxmma.matrices.arrangements import bit_range
 
     metadata = table.instruction.metadata
-    within("bit", asked.bit, table.elements * metadata.width)
+    within("bit", query.bit, table.elements * metadata.width)
     pattern = metadata.granularity
-    field, inside = divmod(asked.bit, metadata.width)
-    at = table.at(asked.lane, field)
+    field, inside = divmod(query.bit, metadata.width)
+    at = table.at(query.lane, field)
     index = inside // pattern.index_bits
     described = pattern.kept // pattern.indices  # elements to an index
     first = at["chunk"] * pattern.kept + index * described
@@ -141,4 +141,4 @@ def _described(table: Arrangement, asked: Asked) -> Answer:
     low = field * metadata.width
     bits, whole = bit_range(low + index * pattern.index_bits, pattern.index_bits), bit_range(low, metadata.width)
     chosen, row, chunk = (at[name] for name in ("selector", "row", "chunk"))
-    return {"lane": asked.lane, "bits": bits, "field": whole, "selector": chosen, "row": row, "chunk": chunk, "cols": cols}
+    return {"lane": query.lane, "bits": bits, "field": whole, "selector": chosen, "row": row, "chunk": chunk, "cols": cols}

@@ -165,8 +165,8 @@ def show_records(table: Arrangement, view: View) -> None:
         ((row, col), place) for row, line in zip(rows, table.places(rows, cols), strict=True) for col, place in zip(cols, line, strict=True)
     ]
 
-    def order(one: tuple[tuple[int, int], Place]) -> tuple[int, ...]:
-        at, place = one
+    def order(located: tuple[tuple[int, int], Place]) -> tuple[int, ...]:
+        at, place = located
         key = (place.lane, place.element) if view.by_lane else at
         return key[::-1] if view.transpose else key
 

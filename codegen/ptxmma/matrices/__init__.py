@@ -1,1 +1,1 @@
-"""What moves or multiplies whole matrices: sparsity, block scales, shared memory, the emulator, notations of other projects."""
+"""Operations on whole matrices: sparsity, block scales, shared memory, the emulator, notations of other projects."""

@@ -1,4 +1,4 @@
-"""What the usual accesses of a warp to a matrix in shared memory cost.
+"""The cost of the usual accesses of a warp to a matrix in shared memory.
 
 Without NumPy, for one image at a time; :func:`ptxmma.matrices.shared_memory.bank_conflicts` takes any accesses, many at once.
 
@@ -24,12 +24,12 @@ from ptxmma.model import Banks, Layout
 #: Of the registers that hold several elements of a fragment.
 _REGISTER_BITS = 32
 
-#: What each lane accesses, in their order: an address, or None where it takes no part.
+#: The address that each lane accesses, in the order of the lanes; None for an inactive lane.
 Access = Sequence[int | None]
 
 
 class AccessPattern(NamedTuple):
-    """What one way to access a whole image costs, by the access that costs most."""
+    """The cost of one way to access a whole image: that of its most expensive access."""
 
     name: str  # "16 bytes of each of 32 lines, as ldmatrix and stmatrix"
     width: int  # bytes that each lane accesses
@@ -44,16 +44,16 @@ def wavefronts(access: Access, width: int, banks: Banks) -> int:
     together = banks.count * banks.bytes // max(width, banks.bytes)  # all banks at once
     total = 0
     for first in range(0, len(access), together):
-        asked = (address for address in access[first : first + together] if address is not None)
-        words = {word for address in asked for word in range(address // banks.bytes, -(-(address + width) // banks.bytes))}
+        active = (address for address in access[first : first + together] if address is not None)
+        words = {word for address in active for word in range(address // banks.bytes, -(-(address + width) // banks.bytes))}
         total += max(Counter(word % banks.count for word in words).values(), default=0)
     return total
 
 
 def access_patterns(layout: Geometry, *, database: DatabaseLike = None) -> list[AccessPattern]:
-    """What the usual accesses of a warp to an image cost: rows of matrix loads, a column, whole lines, a register of a fragment.
+    """The cost of the usual accesses of a warp to an image: rows of matrix loads, a column, whole lines, a register of a fragment.
 
-    A line is a row of a K-major image, a column of an MN-major one.  ``database`` is where the layout of a fragment comes from.
+    A line is a row of a K-major image, a column of an MN-major one.  ``database`` provides the layout of a fragment.
 
     Raises:
         ValueError: strides with which elements overlap.
@@ -85,7 +85,7 @@ def _worst(name: str, accesses: Sequence[Access], width: int, banks: Banks) -> A
 
 
 def different(accesses: Iterable[Access], banks: Banks) -> list[Access]:
-    """One of each set of accesses that use the banks alike and so cost the same."""
+    """One of each set of accesses that use the banks in the same way and cost the same."""
     row = banks.count * banks.bytes
     firsts: dict[Access, Access] = {}
     for access in accesses:

@@ -35,7 +35,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.model import ElementType
 
-#: What computing the value in double precision can add to its error for each term: relative to S, and where a product underflows.
+#: The error that double precision adds for each term: relative to S, and where a product underflows.
 _OWN, _OWN_LEAST = 2.0**-52, 2.0**-1074
 
 
@@ -43,10 +43,10 @@ class Factors(msgspec.Struct, frozen=True, eq=False):
     """The elements of A or B as instructions may read them, ``float64``.
 
     Attributes:
-        numbers: as they are.
+        numbers: the exact values.
         flushed: with zeros in place of subnormal numbers.
         cut: without the bits that an element has beyond its type.
-        most: the largest that rounding these bits away can make of them, away from zero.
+        most: rounded away from zero where these bits are not zero.
         aligned: subnormal numbers as large as the smallest normal one.
     """
 
@@ -109,8 +109,8 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     def special(self, *, subnormals: bool) -> tuple[Array, Array]:
         """The sums that infinities and NaNs among the inputs decide, else 0; and which of them depend on how inputs are read.
 
-        Inputs are read as they are, without the bits beyond their type, rounded to their type and, unless ``subnormals`` count,
-        without subnormal numbers.
+        Inputs are read unchanged, without the bits beyond their type, rounded to their type and, unless ``subnormals`` count, without
+        subnormal numbers.
         """
         if all(np.isfinite(numbers).all() for numbers in (self.a.most, self.b.most, self.c)):
             return np.zeros(()), np.zeros((), bool)
@@ -126,7 +126,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
         return np.where(np.isfinite(signs), 0, signs)
 
     def _sums(self, a: Array, b: Array, c: Array) -> Array:
-        """``a @ b + c`` over the kept elements: one that is left out counts for nothing, even opposite an infinity."""
+        """``a @ b + c`` over the kept elements; an element that is left out adds nothing, even opposite an infinity."""
         special = np.flatnonzero(~np.isfinite(b).all(axis=tuple(axis for axis in range(b.ndim) if axis != b.ndim - 2)))
         finite = b.copy()
         finite[..., special, :] = 0
@@ -226,7 +226,7 @@ def _wider(sums: ElementType, result: ElementType) -> ElementType:
 
 
 def _rounding(products: Products, magnitude: Array, sums: ElementType, result: ElementType, *, nearest: bool = False) -> Array:
-    """What sums in any order can lose, each at most one unit in its last place."""
+    """The largest error of sums in any order, each with at most one unit in its last place."""
     count, least = products.count(), _wider(sums, result).smallest_normal * sums.unit
     relative = count * (sums.unit / 2 if nearest else sums.unit)
     grown = np.where(relative < 1, relative / (1 - relative), np.inf)

@@ -1,6 +1,6 @@
-"""Whole tables of an operand: which thread holds which element where, and which element a thread holds.
+"""Tables of an operand: which thread holds which element, and which element a thread holds.
 
-One :class:`Arrangement` serves everything that is spread over the registers of threads: elements of a matrix, sparsity metadata, scale
+An :class:`Arrangement` describes everything that is spread over the registers of threads: elements of a matrix, sparsity metadata, scale
 factors, addresses of rows in memory.
 
 >>> import ptxmma
@@ -100,7 +100,7 @@ class Arrangement(NamedTuple):
         return self.place(place["lane"], place.get(self.counter, 0))
 
     def at(self, lane: int, element: int) -> dict[str, int]:
-        """What a thread holds: its place in the matrix, by the names of the axes, and what must be chosen so that it is read.
+        """The place of a thread's element in the matrix, by the names of the axes, and the choices with which the instruction reads it.
 
         Raises:
             ValueError: no such thread, one that holds nothing, or no such element in its registers.
@@ -153,12 +153,12 @@ class Arrangement(NamedTuple):
         return next(entry.bits for entry in self.instruction.database.spec.types.registers if entry.name == usual)
 
     def _chosen(self) -> dict[str, int]:
-        """What is chosen, as the layout counts it: by its place among the legal values."""
+        """The choices as indices into the legal values, which is how the layout counts them."""
         return {name: self.legal[name].index(value) for name, value in self.fixed.items()}
 
 
 def names(instruction: Instruction) -> list[str]:
-    """What :func:`arrangement` knows of an instruction: ``["d", "a", "b", "c", "metadata", "scale-a", …]``."""
+    """The names that :func:`arrangement` accepts for an instruction: ``["d", "a", "b", "c", "metadata", "scale-a", …]``."""
     return list(_spread(instruction))
 
 
@@ -197,13 +197,13 @@ def short_name(instruction: Instruction, name: str) -> str:
     Raises:
         Missing: the instruction has no such operand, or only a descriptor of it.
     """
-    operands, asked = _spread(instruction), name.lower()
+    operands, lowered = _spread(instruction), name.lower()
     for short, operand in operands.items():
-        if asked in (short, operand.name):
+        if lowered in (short, operand.name):
             return short
     described = [each for form in instruction.forms for each in form.operands if each.kind == "descriptor"]
     for each in described:
-        if asked in (each.of, each.name):
+        if lowered in (each.of, each.name):
             raise Missing(f"{instruction.canonical} reads {each.of} from shared memory, through a descriptor: no register holds it")
     has = f"it has {', '.join(operands)}" if operands else "no operand of it is spread over threads"
     raise Missing(f"{instruction.canonical} has no operand {name!r} in registers; {has}")

@@ -1,4 +1,4 @@
-"""Canonical layouts of matrices in shared memory: what the spec says of them, and where an element lies (PTX ISA 9.7.15.5.1.2).
+"""Canonical layouts of matrices in shared memory, and the addresses of their elements (PTX ISA 9.7.15.5.1.2).
 
 Addresses alone, without NumPy; :mod:`ptxmma.matrices.shared_memory` moves matrices.  A matrix operand has its rows (A) or columns (B) along
 x and its depth along k.
@@ -69,7 +69,7 @@ def canonical(memory: SharedMemory, majorness: str, swizzle: str) -> Canonical:
     """The canonical layout of a majorness and a swizzle.
 
     Raises:
-        ValueError: no such majorness, or no such swizzle.
+        ValueError: an unknown majorness or swizzle.
     """
     mode = mode_of(memory, swizzle)
     for layout in memory.layouts:
@@ -90,7 +90,7 @@ def element_of(given: ElementType | str, majorness: str, database: DatabaseLike)
     """An element type that can be read with that majorness.
 
     Raises:
-        ValueError: no such type, or one that cannot.
+        ValueError: an unknown type, or one that cannot be read with that majorness.
     """
     spec, memory = catalog(database).database.spec, memory_of(database)
     types = readable(majorness, database)
@@ -111,7 +111,7 @@ def field_of(memory: SharedMemory, name: str) -> DescriptorField:
 
 
 def stored(field: DescriptorField, value: int) -> int:
-    """What a field of a descriptor holds for a value; ``ValueError`` with what is allowed where it cannot hold it."""
+    """The content of a descriptor's field for a value; ``ValueError`` with the allowed values if the field cannot hold it."""
     step, most = 1 << field.shift, (1 << field.width) - 1 << field.shift
     if value % step or not 0 <= value <= most:
         allowed = f"multiples of {step} from 0 to {most}" if step > 1 else f"0..{most}"

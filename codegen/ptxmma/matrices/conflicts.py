@@ -1,4 +1,4 @@
-"""What an access of a warp to shared memory costs."""
+"""The cost of an access of a warp to shared memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 
 class BankConflicts(NamedTuple):
-    """What an access of a warp costs; integers for one access, arrays for many."""
+    """The cost of an access of a warp; integers for one access, arrays for many."""
 
     wavefronts: Any  # cycles in which the banks serve it
     least: int  # without conflicts and with all lanes: one for each part of the warp that is served together
@@ -36,7 +36,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
     Args:
         addresses: of the first byte that each lane accesses, (..., 32): lane after lane.
         width: bytes that each lane accesses: 1, 2, 4, 8 or 16.
-        active: which lanes take part, bool (32,) or of the shape of ``addresses``; all by default.  What is given for the others is
+        active: which lanes take part, bool (32,) or of the shape of ``addresses``; all by default.  The addresses of the others are
             ignored.
         database: where the facts come from; the packaged database by default.
 
@@ -67,10 +67,10 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
     different = words >= 0
     different[..., 1:] &= words[..., 1:] != words[..., :-1]
     parts = np.arange(words.size // lanes).reshape(*words.shape[:-1], 1)
-    asked = np.bincount((parts * banks.count + words % banks.count)[different], minlength=parts.size * banks.count)
-    asked = asked.reshape(*words.shape[:-1], banks.count)
-    wavefronts = asked.max(axis=-1).sum(axis=-1)
-    return BankConflicts(wavefronts if wavefronts.ndim else int(wavefronts), least, asked)
+    distinct = np.bincount((parts * banks.count + words % banks.count)[different], minlength=parts.size * banks.count)
+    distinct = distinct.reshape(*words.shape[:-1], banks.count)
+    wavefronts = distinct.max(axis=-1).sum(axis=-1)
+    return BankConflicts(wavefronts if wavefronts.ndim else int(wavefronts), least, distinct)
 
 
 def _active(active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:

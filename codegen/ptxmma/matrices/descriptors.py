@@ -32,7 +32,7 @@ from ptxmma.matrices.product_operands import product_operands
 from ptxmma.model import DescriptorField, ElementType, SharedMemory, formula
 
 _DESCRIPTOR_BITS = 64
-#: Hardly any matrix in shared memory has more groups of 8 lines than this: twice the largest N has as many.
+#: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
 _MOST_GROUPS = 64
 
 
@@ -145,7 +145,7 @@ def fields(descriptor: int, element: ElementType | None = None, *, database: Dat
 
 
 class Suspicion(NamedTuple):
-    """Something in a descriptor that is probably a mistake."""
+    """A probable mistake in a descriptor."""
 
     field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
     rule: str  # "unused", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
@@ -153,7 +153,7 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(descriptor: int, majorness: str | None = None, *, database: DatabaseLike = None) -> list[Suspicion]:
-    """What is probably a mistake in the 64 bits of a descriptor; instructions accept all of it silently.
+    """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
 
     - ``unused``: bits that belong to no field are set.
     - ``base``: a base offset where nothing is swizzled.
@@ -185,8 +185,8 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
             *_of_strides(read, layout, used_strides(layout, database)),
             *_in_bytes(read, layout, used_strides(layout, database, by=any)),
         ]
-        by_majorness.append({(one.field, one.rule): one for one in judged})
-    shared = [one for key, one in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
+        by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
+    shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
     return [*_unused(descriptor, memory), *_of_pattern(read, memory, database), *shared]
 
 
@@ -233,7 +233,7 @@ def _of_pattern(read: Descriptor, memory: SharedMemory, database: DatabaseLike) 
         return
     first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
     needed = base_offset(read.swizzle, first, database=database)
-    layout = next(one for one in memory.layouts if read.swizzle in one.swizzles)
+    layout = next(layout for layout in memory.layouts if read.swizzle in layout.swizzles)
     swizzled = canonical(memory, layout.majorness, read.swizzle).swizzled
     if swizzled(first, read.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
         return

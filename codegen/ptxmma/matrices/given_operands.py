@@ -75,7 +75,7 @@ class GivenOperands:
 
     @functools.cached_property
     def semantics(self) -> Semantics:
-        """What the arithmetic promises."""
+        """The guarantees of the arithmetic."""
         return self.instruction.semantics()[0]
 
     def codes(self, name: str, given: Any) -> Array:

@@ -80,8 +80,8 @@ class SharedLayout(Geometry):
         self._units = self._places()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(self, "_units"):  # the last that is set: all else follows from what was given
-            raise AttributeError(f"{name} of a SharedLayout cannot be changed; make another layout")
+        if hasattr(self, "_units"):  # set last, in __init__
+            raise AttributeError(f"{name} of a SharedLayout cannot be changed; create another layout")
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -197,7 +197,7 @@ class SharedLayout(Geometry):
 
     @functools.cached_property
     def _sources(self) -> tuple[Places, Places]:
-        """Which 16 bytes of the matrix each 16 bytes of the image are, and which ones of the image are padding."""
+        """For each 16 bytes of the image, their index in the matrix, and which ones are padding."""
         sources = np.full(self.size // self._unit.itemsize, -1)
         sources[self._units.ravel()] = np.arange(self._units.size)
         return sources, np.flatnonzero(sources < 0)

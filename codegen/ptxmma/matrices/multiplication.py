@@ -1,7 +1,7 @@
 """The result of a multiplication, in registers and as a matrix.
 
-Integers and single bits are exact.  In floating point the order of accumulation and the rounding of sums are not specified, so that
-no single value is promised but a bound around the exact one: see :mod:`ptxmma.matrices.arithmetic`.
+Integers and single bits are exact.  In floating point the order of accumulation and the rounding of sums are not specified, so that the
+manual guarantees a bound around the exact value and not a single value: see :mod:`ptxmma.matrices.arithmetic`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _form(instruction: Instruction, a: Any) -> OperandForm:
 
 
 def _expanded(given: GivenOperands, matrices: dict[str, Array]) -> tuple[Array, Array]:
-    """The bits of all of A (..., m, k), zeros where a sparse A keeps nothing, and which elements it keeps."""
+    """The bits of the full A (..., m, k), with zeros for the elements that a sparse A drops, and which elements it keeps."""
     stored = matrices["a"]
     if "metadata" not in matrices:
         return stored, np.ones(stored.shape, bool)

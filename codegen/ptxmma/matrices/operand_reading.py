@@ -1,4 +1,4 @@
-"""Matrices read through a descriptor, as instructions read them."""
+"""Reads matrices through a descriptor, as instructions do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices in blocks that share a scale factor: what callers give, checked, and parts that are worked on at once."""
+"""Matrices in blocks that share a scale factor: checks of the arguments, and the parts that are processed at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ptxmma.model import ElementType
 
 #: What a matrix may hold: two types are computed in float32, float64 in itself.
 _INPUTS = tuple(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
-#: Elements that are worked on at once: what is computed of them stays in the cache.
+#: Elements that are processed at once, so that intermediate results stay in the cache.
 _SLAB = 1 << 16
 
 

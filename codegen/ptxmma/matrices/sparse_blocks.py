@@ -21,7 +21,7 @@ from ptxmma.model import ElementType
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
-#: Elements that are worked on at a time, so that what is worked out about them stays in the cache.
+#: Elements that are processed at once, so that intermediate results stay in the cache.
 BLOCK = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""Compressed matrices as PyTorch's CUTLASS back end holds them."""
+"""Compressed matrices in the format of PyTorch's CUTLASS back end."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Compressed(NamedTuple):
 
 
 def to_torch(values: Any, metadata: Any) -> Compressed:
-    """What ``torch.sparse.SparseSemiStructuredTensorCUTLASS`` holds as ``packed`` and ``meta``: the values and reordered metadata.
+    """The ``packed`` and ``meta`` of a ``torch.sparse.SparseSemiStructuredTensorCUTLASS``: the values and reordered metadata.
 
     The metadata becomes (R, words) of ``int16``, or ``int32`` for ``int8``, in the order in which CUTLASS's kernels read it: for
     each pair of columns of words, groups of 8 rows interleaved such that the words that a thread needs follow one another.
 
-    The pattern is that which the instructions have for the type of the values.
+    The pattern is that of the instructions for the type of the values.
 
     Args:
         values: (R, C * kept / chunk), as :func:`compress` gives them, of a dtype that PyTorch's class holds: ``int8``, ``float16``,

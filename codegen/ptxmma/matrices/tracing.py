@@ -1,4 +1,4 @@
-"""Where one element comes from: what feeds an element of a product, or which bytes and registers an element is moved between.
+"""Traces one element: the inputs of an element of a product, or the bytes and registers between which an element moves.
 
 >>> import ptxmma
 >>> ins = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -26,7 +26,7 @@ from ptxmma.matrices.operations.operation import Moves as Moves
 
 
 def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
-    """What feeds one element of a product, or where an element is moved from and to.
+    """The inputs of one element of a product, or the source and destination of an element that moves.
 
     The element is named by its place, in the order of the operand's ``axes`` or by their names: ``trace(ins, 9, 3)``,
     ``trace(ins, matrix=1, row=3, col=5)``.

@@ -1,4 +1,4 @@
-"""What instructions do: a module for each operation, which the emulator, ``trace``, ``show`` and the reference ask."""
+"""The operations of instructions, a module for each; the emulator, ``trace``, ``show`` and the reference use them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def width(instruction: Instruction) -> int:
 
 
 def checked_stride(instruction: Instruction, stride: Any) -> int:
-    """Elements from a row, or column, to the next; 0 for an instruction to which threads give the address of each row.
+    """Elements from a row, or column, to the next; 0 for an instruction that takes the address of each row from a thread.
 
     Raises:
         TypeError: a stride that is not an integer.
@@ -25,7 +25,7 @@ def checked_stride(instruction: Instruction, stride: Any) -> int:
     address = operand_of(instruction, "address")
     if address.layout is not None:
         if stride is not None:
-            raise ValueError(f"{instruction.canonical} takes no stride: each {address.axes[-1]} has an address of its own")
+            raise ValueError(f"{instruction.canonical} takes no stride: each {address.axes[-1]} has its own address")
         return 0
     operand = operand_of(instruction, "stride")
     assert operand.default is not None

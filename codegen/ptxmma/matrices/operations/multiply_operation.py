@@ -36,7 +36,7 @@ class Trace(NamedTuple):
     row: int
     col: int
     d: Place
-    c: Place | None  # None: the instruction adds to what D holds, and has no C of its own
+    c: Place | None  # None: the instruction adds to D and has no C
     terms: tuple[Term, ...]
     apart: dict[str, int]  # which of several products at once: {"computation": 2}; empty where there is one
 

@@ -1,4 +1,4 @@
-"""What every operation answers: the base of the operations, and what their traces have in common.
+"""The base of the operations, and the parts that their traces have in common.
 
 An operation finds its operands by their kind and access.  It never asks what an operand is called.
 """

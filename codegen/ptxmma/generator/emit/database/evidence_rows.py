@@ -70,7 +70,7 @@ class LayoutLaunch(msgspec.Struct):
 def tables(catalog: Catalog) -> Iterator[Table]:
     """Every table of the evidence; variants have their numbers in the order of the catalog."""
     known = evidence.of(catalog.database)
-    asked = [
+    with_evidence = [
         (number, known.instructions[instruction.canonical])
         for number, instruction in enumerate(catalog.all(), 1)
         if instruction.canonical in known.instructions
@@ -78,17 +78,20 @@ def tables(catalog: Catalog) -> Iterator[Table]:
     yield table(Witness, (Witness(tool.name, tool.kind, tool.version, tool.sha256, tool.date) for tool in known.tools))
     answers = [(number, cuda, targets) for number, answer in enumerate(known.answers) for cuda, targets in answer.items()]
     yield table(AssemblerAnswer, (AssemblerAnswer(number, cuda, target) for number, cuda, targets in answers for target in targets))
-    yield table(Evidence, (Evidence(variant, row.assembled, " ".join(row.stale)) for variant, row in asked), name="evidence")
+    yield table(Evidence, (Evidence(variant, row.assembled, " ".join(row.stale)) for variant, row in with_evidence), name="evidence")
     yield table(
         Execution,
         (
             Execution(variant, ran.chip, ran.launches, ran.wrong, " or ".join(ran.machine), ran.native)
-            for variant, row in asked
+            for variant, row in with_evidence
             for ran in row.executed
         ),
     )
     atoms = [
-        (variant, atom, agrees) for variant, row in asked for agrees, atoms in ((True, row.peers), (False, row.differing)) for atom in atoms
+        (variant, atom, agrees)
+        for variant, row in with_evidence
+        for agrees, atoms in ((True, row.peers), (False, row.differing))
+        for atom in atoms
     ]
     yield table(PeerAtom, (PeerAtom(*atom) for atom in atoms))
     launches = ((layout.name, known.layouts.get(layout.name)) for layout in catalog.database.layouts)

@@ -61,9 +61,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
 def _families(catalog: Catalog, gallery: Gallery, families: list[str], forms: overview.Forms) -> Iterator[_Page]:
     """The page of each family."""
-    entries, known, relations = catalog.database.spec.instructions, evidence.of(catalog.database), Relations(catalog)
+    entries, summary, relations = catalog.database.spec.instructions, evidence.of(catalog.database), Relations(catalog)
     for name in families:
-        proven = [proofs.forms(entry, forms[entry.name], known) for entry in entries if entry.family == name]
+        proven = [proofs.forms(entry, forms[entry.name], summary) for entry in entries if entry.family == name]
         data = family_page.page(catalog, gallery, relations, name, forms) | {"evidence": proven}
         yield f"instructions/{name.replace('.', '_')}", "family", data
 
@@ -71,7 +71,7 @@ def _families(catalog: Catalog, gallery: Gallery, families: list[str], forms: ov
 def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterator[_Page]:
     """The pages of what families share; a part that the spec lacks has no page."""
     spec = catalog.database.spec
-    known, asked = evidence.of(catalog.database), attached(catalog.database)
+    summary, sources = evidence.of(catalog.database), attached(catalog.database)
     yield "all_instructions", "all_instructions", overview.all_instructions(spec, forms)
     yield "types", "types", types_page.page(spec, gallery)
     yield "targets", "targets", targets_page.page(spec, forms)
@@ -91,7 +91,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     made = {"banner": banner("..", catalog, ["codegen/ptxmma/check/rules.py"])}
     yield "rules", "rules", rules_page.index() | made
     yield from ((f"rules/{code}", "rule", page | made) for code, page in rules_page.pages())
-    if asked and known.tools:
-        yield "evidence", "evidence", proofs.page(catalog, asked, known)
-        if asked[witnesses.PEERS].run is not None:
-            yield "peers", "peers", peer_findings.page(asked[witnesses.PEERS])
+    if sources and summary.tools:
+        yield "evidence", "evidence", proofs.page(catalog, sources, summary)
+        if sources[witnesses.PEERS].run is not None:
+            yield "peers", "peers", peer_findings.page(sources[witnesses.PEERS])

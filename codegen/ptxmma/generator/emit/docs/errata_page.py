@@ -45,7 +45,11 @@ def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:
         {
             "label": _answers_label(erratum),
             "link": rest.link(erratum.id, rest.label("erratum", erratum.id)),
-            "lines": [line for asked, seen in itertools.groupby(erratum.seen, key=_asked) for line in (asked, *map(_answered, seen))],
+            "lines": [
+                line
+                for question, sightings in itertools.groupby(erratum.seen, key=_question)
+                for line in (question, *map(_answer, sightings))
+            ],
         }
         for erratum in errata
         if erratum.seen
@@ -56,12 +60,12 @@ def _answers_label(erratum: Erratum) -> str:
     return rest.label("answers", erratum.id)
 
 
-def _asked(one: Sighting) -> str:
-    return one.asked or (f"example {one.example}" if one.example else "a module without instructions")
+def _question(sighting: Sighting) -> str:
+    return sighting.asked or (f"example {sighting.example}" if sighting.example else "a module without instructions")
 
 
-def _answered(one: Sighting) -> str:
-    where = ", ".join(filter(None, (one.tool, one.target, one.ptx and f"PTX ISA {one.ptx}")))
-    compiled = f" compiled for {one.compiled_for}" if one.compiled_for else ""
-    database = f" [the database {one.database} it]" if one.database else ""
-    return f"  {where}{compiled}: {one.answer}{database}"
+def _answer(sighting: Sighting) -> str:
+    where = ", ".join(filter(None, (sighting.tool, sighting.target, sighting.ptx and f"PTX ISA {sighting.ptx}")))
+    compiled = f" compiled for {sighting.compiled_for}" if sighting.compiled_for else ""
+    database = f" [the database {sighting.database} it]" if sighting.database else ""
+    return f"  {where}{compiled}: {sighting.answer}{database}"

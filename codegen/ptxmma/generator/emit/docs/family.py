@@ -159,7 +159,7 @@ def usual(entry: InstructionSet) -> str:
 
 def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
     """The table of forms: shapes, types, modifiers, operands, requirements."""
-    elements = {one.name for one in spec.types.elements}
+    elements = {element.name for element in spec.types.elements}
     types = [name for name in placeholders(entry.syntax) if _names_types(entry, name, elements)]
     others = [name for name in placeholders(entry.syntax) if name not in (*types, entry.shape)]
 

@@ -32,7 +32,7 @@ def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict
     """The section of one picture: all layouts that it shows."""
     use = group[0]
     entry = spec.register_layouts[use.layout.entry]
-    used = boxes(((one.shape, one.element), one) for one in _unique(group))
+    used = boxes(((member.shape, member.element), member) for member in _unique(group))
     return {
         "label": label(use),
         "picture": picture,
@@ -41,7 +41,7 @@ def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict
         "title": _title(use, group),
         "alt": f"Layout of {' and '.join(use.layout.operands)}",
         "of": "; ".join(filter(None, (" with ".join(rest.codes(part) for part in values if any(part)) for values, _ in used))),
-        "names": rest.codes(dict.fromkeys(one.layout.name for one in group)),
+        "names": rest.codes(dict.fromkeys(member.layout.name for member in group)),
         "math": _math(entry, use),
         "code": _code(use.layout),
         "warps": use.layout.threads > spec.scopes["warp"],
@@ -69,7 +69,7 @@ def _title(use: Use, group: Iterable[Use]) -> str:
     layout = use.layout
     names = [use.operand.name] if layout.kind != "fragment" else list(layout.operands)
     title = f"{' and '.join(map(rest.code, names))}: {pictures.size(layout, bool(layout.growing))}"
-    modifiers = [rest.code(one) for one in dict.fromkeys(one.modifiers for one in group) if one]
+    modifiers = [rest.code(modifier) for modifier in dict.fromkeys(member.modifiers for member in group) if modifier]
     if modifiers:
         title += f", {' and '.join(modifiers)}"
     if use.operand.computations > 1:

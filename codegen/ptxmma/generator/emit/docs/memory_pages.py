@@ -17,7 +17,7 @@ _UNIT_BITS = 128
 
 def descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
     """What the page of descriptors shows."""
-    by_encoding = sorted(memory.swizzles, key=lambda one: one.encoding)
+    by_encoding = sorted(memory.swizzles, key=lambda swizzle: swizzle.encoding)
     return {
         "fields": struct_tables.table(
             memory.descriptor,
@@ -36,7 +36,7 @@ def descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
         "encodings": struct_tables.table(
             by_encoding,
             titles={"title": "Swizzle mode", "pattern": "Pattern starts at a multiple of"},
-            cells={"pattern": lambda one: f"{one.pattern} bytes"},
+            cells={"pattern": lambda swizzle: f"{swizzle.pattern} bytes"},
             first=("title",),
             without=("name", "bytes", "cute", "tma", "atom_mn", "atom_k"),
         ),
@@ -65,8 +65,8 @@ def _strides(memory: SharedMemory) -> str:
         memory.layouts,
         titles={"swizzles": "Swizzle", "lbo": "Leading dimension byte offset", "sbo": "Stride dimension byte offset"},
         cells={
-            "majorness": lambda one: f"{one.majorness}-major",
-            "lbo": lambda one: rest.text(one.lbo) + ("" if one.uses_lbo else " (otherwise ignored)"),
+            "majorness": lambda layout: f"{layout.majorness}-major",
+            "lbo": lambda layout: rest.text(layout.lbo) + ("" if layout.uses_lbo else " (otherwise ignored)"),
         },
         without=("cute", "offset", "uses_lbo"),
     )
@@ -79,10 +79,10 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
             memory.swizzles,
             titles={"title": "Mode", "bytes": "Swizzled together", "atom_mn": "MN-major atom", "atom_k": "K-major atom"},
             cells={
-                "bytes": lambda one: f"{one.bytes} bytes",
-                "pattern": lambda one: f"{one.pattern} bytes",
-                "atom_mn": lambda one: _size(one.atom_mn),
-                "atom_k": lambda one: _size(one.atom_k),
+                "bytes": lambda swizzle: f"{swizzle.bytes} bytes",
+                "pattern": lambda swizzle: f"{swizzle.pattern} bytes",
+                "atom_mn": lambda swizzle: _size(swizzle.atom_mn),
+                "atom_k": lambda swizzle: _size(swizzle.atom_k),
             },
             without=("name", "cute", "tma"),
         ),
@@ -97,34 +97,34 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
         "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
             {
-                "title": f"{rest.text(one.title)}, {major}-major",
-                "picture": gallery.atom(memory, one, major),
-                "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{major},{one.name}')}",
+                "title": f"{rest.text(swizzle.title)}, {major}-major",
+                "picture": gallery.atom(memory, swizzle, major),
+                "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{major},{swizzle.name}')}",
             }
-            for one in memory.swizzles
+            for swizzle in memory.swizzles
             for major in ("K", "MN")
         ],
         "layouts": [
             {
-                "title": f"{one.majorness}-major, {rest.codes(one.swizzles)}",
-                "cute": rest.code(one.cute),
-                "formula": to_latex(one.offset),
-                "lbo": rest.text(one.lbo),
-                "sbo": rest.text(one.sbo),
-                "source": rest.source(one.source),
+                "title": f"{layout.majorness}-major, {rest.codes(layout.swizzles)}",
+                "cute": rest.code(layout.cute),
+                "formula": to_latex(layout.offset),
+                "lbo": rest.text(layout.lbo),
+                "sbo": rest.text(layout.sbo),
+                "source": rest.source(layout.source),
             }
-            for one in memory.layouts
+            for layout in memory.layouts
         ],
         "majorness": struct_tables.table(
-            memory.majorness, titles={"text": "What can be read"}, cells={"majorness": lambda one: f"{one.majorness}-major"}
+            memory.majorness, titles={"text": "What can be read"}, cells={"majorness": lambda entry: f"{entry.majorness}-major"}
         ),
         "examples": struct_tables.table(
             memory.examples,
             titles={"name": "Example", "cute": "Layout", "lbo_encoding": "LBO encoded", "sbo_encoding": "SBO encoded"},
             cells={
-                "majorness": lambda one: f"{one.majorness}-major",
-                "lbo": lambda one: str(one.lbo or ""),
-                "sbo": lambda one: str(one.sbo or ""),
+                "majorness": lambda example: f"{example.majorness}-major",
+                "lbo": lambda example: str(example.lbo or ""),
+                "sbo": lambda example: str(example.sbo or ""),
             },
             code=("swizzle", "type", "cute"),
         ),
@@ -137,10 +137,10 @@ def _atoms_in_elements(spec: Spec, memory: SharedMemory) -> str:
     widths = _widths(spec)
     header = ("Mode", "Majorness", *(f"{width}-bit elements" if width > 1 else "single bits" for width in widths))
 
-    def cells(one: Swizzle, major: str, atom: tuple[int, int]) -> tuple[str, ...]:
-        return (rest.text(one.title), f"{major}-major", *(_size(_scaled(atom, major, width)) for width in widths))
+    def cells(swizzle: Swizzle, major: str, atom: tuple[int, int]) -> tuple[str, ...]:
+        return (rest.text(swizzle.title), f"{major}-major", *(_size(_scaled(atom, major, width)) for width in widths))
 
-    atoms = ((one, major, atom) for one in memory.swizzles for major, atom in (("MN", one.atom_mn), ("K", one.atom_k)))
+    atoms = ((swizzle, major, atom) for swizzle in memory.swizzles for major, atom in (("MN", swizzle.atom_mn), ("K", swizzle.atom_k)))
     return rest.table(header, (cells(*atom) for atom in atoms))
 
 
@@ -154,7 +154,7 @@ def _widths(spec: Spec) -> list[int]:
         for form in entry.forms
         for value in form.qualifiers.get(f"{kind.of}type", ())
     }
-    return sorted({one.bits for one in spec.types.elements if one.name in read})
+    return sorted({element.bits for element in spec.types.elements if element.name in read})
 
 
 def _scaled(atom: tuple[int, int], majorness: str, width: int) -> tuple[int, int]:

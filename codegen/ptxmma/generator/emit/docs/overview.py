@@ -18,7 +18,7 @@ def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str
     for name in families:
         entries = [entry for entry in spec.instructions if entry.family == name]
         accepted = [row.accepted for entry in entries for row in forms[entry.name]]
-        earliest = min(accepted, key=lambda one: min(one.values(), default=Version()))
+        earliest = min(accepted, key=lambda versions: min(versions.values(), default=Version()))
         rows.append(
             (
                 rest.link(name, rest.label("family", name)),

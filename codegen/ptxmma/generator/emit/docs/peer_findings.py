@@ -19,7 +19,7 @@ def page(witness: Witness) -> dict[str, Any]:
         "differences": struct_tables.table(
             witness.of(Difference),
             titles={"subjects": "What", "theirs": "The peer says", "ours": "We say"},
-            cells={"subjects": lambda one: "\n\n".join(map(rest.code, one.subjects))},
+            cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
             code=("operand",),
         ),
         "unknown": struct_tables.table(witness.of(Unknown), code=("instruction",)),

@@ -19,10 +19,10 @@ _INDEPENDENT, _OWN = "independent: ", "own: "
 _SHORT = 12
 
 
-def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
+def page(catalog: Catalog, sources: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
     """The data of the page; parts whose witness was not asked are empty."""
     proofs = {instruction.canonical: summary.of(instruction.canonical) for instruction in catalog.all()}
-    totals: dict[str, Any] = {name: rest.totals(witness.run) for name, witness in asked.items()}
+    totals: dict[str, Any] = {name: rest.totals(witness.run) for name, witness in sources.items()}
     return totals | {
         "instructions": f"{len(proofs):,}",
         "releases": sum(tool.kind == "assembler" for tool in summary.tools),
@@ -30,8 +30,8 @@ def page(catalog: Catalog, asked: Mapping[str, Witness], summary: Summary) -> di
         "families": rest.table(
             ("Family", "Instructions", "Assembled", "Run", "as one instruction", "CuTe agrees", "Not executed"), _families(catalog, proofs)
         ),
-        "chip": _chip(catalog, asked[witnesses.SILICON], proofs, summary),
-        "caught": _caught(asked["mutation"]),
+        "chip": _chip(catalog, sources[witnesses.SILICON], proofs, summary),
+        "caught": _caught(sources["mutation"]),
         "stale": sum(bool(proof.stale) for proof in proofs.values()),
         "unproven": sum(not proof.assembled for proof in proofs.values()),
     }
@@ -59,7 +59,7 @@ def _form(entry: InstructionSet, row: family.Row, summary: Summary) -> Sequence[
     proofs = [summary.of(instruction.canonical) for instruction in row.members]
     releases = list(dict.fromkeys(cuda for proof in proofs for cuda in proof.assembled))
     span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}" if releases else "none"
-    ways = Counter("not executed" if not proof.executed else " or ".join({one.how: None for one in proof.executed}) for proof in proofs)
+    ways = Counter("not executed" if not proof.executed else " or ".join({run.how: None for run in proof.executed}) for proof in proofs)
     ran = _counted(dict(sorted(ways.items())), len(proofs))
     agree = _counted({"the same": sum(bool(proof.peers) for proof in proofs)}, len(proofs)) or rest.NOTHING
     return rest.code(family.pattern(entry, row)), str(len(proofs)), rest.text(span), ran, agree
@@ -79,7 +79,7 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
             len(group),
             sum(bool(proof.assembled) for proof in group),
             sum(bool(proof.executed) for proof in group),
-            sum(bool(proof.executed) and all(one.native for one in proof.executed) for proof in group),
+            sum(bool(proof.executed) and all(run.native for run in proof.executed) for proof in group),
             sum(bool(proof.peers) for proof in group),
             sum(not proof.executed for proof in group),
         )
@@ -90,14 +90,14 @@ def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summa
     """What the page shows of a chip beside the totals; empty if none was asked."""
     if witness.run is None:
         return {}
-    replaced = {name: one.machine for name, proof in proofs.items() for one in proof.executed if one.native is False}
+    replaced = {name: run.machine for name, proof in proofs.items() for run in proof.executed if run.native is False}
     return {
         "name": rest.text(next(tool.name for tool in witness.run.tools if tool.kind == "chip")),
         "layouts": len(summary.layouts),
         "all_layouts": len(catalog.database.layouts),
         "replaced": rest.table(("Machine instructions", "Carry out"), _replaced(catalog, replaced)),
         "memory": struct_tables.table(
-            witness.of(Memory), cells={"operand": lambda one: one.operand.upper(), "launches": lambda one: f"{one.launches:,}"}
+            witness.of(Memory), cells={"operand": lambda run: run.operand.upper(), "launches": lambda run: f"{run.launches:,}"}
         ),
         "observations": struct_tables.table(witness.of(Observation), first=("question", "instructions")),
     }

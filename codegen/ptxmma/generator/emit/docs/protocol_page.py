@@ -27,7 +27,7 @@ def page(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         "orderings": struct_tables.table(
             protocol.orderings,
             titles={"needs": "Between them", "by": "Executed by", "text": "Why"},
-            cells={"needs": lambda one: rest.code(one.needs) if one.needs else "nothing"},
+            cells={"needs": lambda order: rest.code(order.needs) if order.needs else "nothing"},
         ),
         "proxies": struct_tables.table(protocol.proxies),
         "source": rest.source(protocol.source),

@@ -36,9 +36,9 @@ def semantics_table(entry: InstructionSet) -> str:
             "text": "In words",
         },
         cells={
-            "rounds": lambda one: rest.text(f"to {one.rounds}" if one.rounds else ""),
-            "overflow": lambda one: rest.text(overflow.get(one.overflow, one.overflow)),
-            "unspecified": lambda one: rest.text(", ".join(one.unspecified)),
+            "rounds": lambda promise: rest.text(f"to {promise.rounds}" if promise.rounds else ""),
+            "overflow": lambda promise: rest.text(overflow.get(promise.overflow, promise.overflow)),
+            "unspecified": lambda promise: rest.text(", ".join(promise.unspecified)),
         },
         first=("when", "text"),
         without=("sums",),
@@ -48,9 +48,9 @@ def semantics_table(entry: InstructionSet) -> str:
 def accumulation_table(entry: InstructionSet) -> str:
     """How chips were seen to sum."""
     observed: dict[Accumulation, list[Semantics]] = {}
-    for one in entry.semantics:
-        for seen in one.observed:
-            observed.setdefault(seen, []).append(one)
+    for promise in entry.semantics:
+        for seen in promise.observed:
+            observed.setdefault(seen, []).append(promise)
     return struct_tables.table(
         observed,
         titles={"where": "Where", "text": "In words", "fraction_bits": "Bits kept below the leading one of the largest term"},
@@ -62,4 +62,6 @@ def accumulation_table(entry: InstructionSet) -> str:
 
 def _where(promises: Sequence[Semantics]) -> str:
     """For which variants some promises hold."""
-    return rest.condition([part for one in promises for part in one.when]) if all(one.when for one in promises) else "always"
+    return (
+        rest.condition([part for promise in promises for part in promise.when]) if all(promise.when for promise in promises) else "always"
+    )

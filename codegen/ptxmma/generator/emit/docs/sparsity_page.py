@@ -22,9 +22,9 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
             spec.granularities,
             titles={"name": "Pattern", "legal": "Legal fields", "ordered": "Legal with ordered metadata"},
             cells={
-                "chunk": lambda one: f"{one.chunk} columns",
-                "kept": lambda one: f"{one.kept}" + (f", {one.unit} by {one.unit}" if one.unit > 1 else ""),
-                "ordered": lambda one: rest.codes(one.ordered) or "the same",
+                "chunk": lambda pattern: f"{pattern.chunk} columns",
+                "kept": lambda pattern: f"{pattern.kept}" + (f", {pattern.unit} by {pattern.unit}" if pattern.unit > 1 else ""),
+                "ordered": lambda pattern: rest.codes(pattern.ordered) or "the same",
             },
             without=("unit", "index_bits", "indices", "ordered_when", "text"),
         ),
@@ -33,7 +33,7 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                 "name": rest.text(group[0].name),
                 "text": rest.text(group[0].text),
                 "picture": picture,
-                "choices": [f"{rest.text(one.text)} (source: {rest.source(one.source)})" for one in _choices(spec, group[0])],
+                "choices": [f"{rest.text(choice.text)} (source: {rest.source(choice.source)})" for choice in _choices(spec, group[0])],
                 "fields": _field_table(spec, group[0]),
             }
             for picture, group in alike.items()
@@ -70,10 +70,10 @@ def _layouts(spec: Spec, kind: str) -> str:
         [entry for entry in spec.register_layouts if operands.intersection(entry.operands)],
         titles={"of": "Where", "axes": "Sizes", "at": "Place", "text": "Contributing threads"},
         cells={
-            "axes": lambda one: ", ".join(f"{axis} {size}" for axis, size in one.axes.items()),
-            "steps": lambda one: ", ".join(f"{axis} {step}" for axis, step in one.steps.items()),
-            "let": lambda one: "; ".join(f":math:`{to_latex(name)} = {to_latex(text)}`" for name, text in one.let.items()),
-            "at": lambda one: "; ".join(f":math:`{to_latex(name)} = {cases_to_latex(cases)}`" for name, cases in one.at.items()),
+            "axes": lambda layout: ", ".join(f"{axis} {size}" for axis, size in layout.axes.items()),
+            "steps": lambda layout: ", ".join(f"{axis} {step}" for axis, step in layout.steps.items()),
+            "let": lambda layout: "; ".join(f":math:`{to_latex(name)} = {to_latex(text)}`" for name, text in layout.let.items()),
+            "at": lambda layout: "; ".join(f":math:`{to_latex(name)} = {cases_to_latex(cases)}`" for name, cases in layout.at.items()),
         },
         code=("operands",),
         without=("name", "apart", "stated"),

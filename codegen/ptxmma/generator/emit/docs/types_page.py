@@ -14,7 +14,7 @@ from ptxmma.model import Container, ElementType, Spec
 def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     """What the page shows."""
     types = spec.types
-    by_name = {one.name: one for one in types.elements}
+    by_name = {element.name: element for element in types.elements}
     return {
         "elements": struct_tables.table(
             types.elements, titles={"name": "Type", "title": "Meaning", "form": "Kind"}, first=("name", "numpy"), code=("name", "numpy")
@@ -22,7 +22,7 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
         "containers": struct_tables.table(
             types.containers,
             titles={"elements": "Types", "bits": "Container", "shift": "Lowest bit"},
-            cells={"bits": lambda one: f"{one.bits} bits"},
+            cells={"bits": lambda element: f"{element.bits} bits"},
         ),
         "registers": struct_tables.table(
             types.registers, titles={"name": "Register type", "title": "Meaning"}, code=("name", "c_type", "constraint")
@@ -37,15 +37,15 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     }
 
 
-def _type_fields(one: ElementType, low: int = 0) -> list[pictures.Field]:
+def _type_fields(element: ElementType, low: int = 0) -> list[pictures.Field]:
     """The fields of an element whose lowest bit is ``low``."""
-    if one.form != "float":
-        return [pictures.Field(low, one.bits, f"{one.bits} bits" if one.bits > 1 else "1", 0)]
-    above = [("sign", int(one.sign), 1), ("exponent", one.exponent, 5), ("mantissa", one.mantissa, 9)]
+    if element.form != "float":
+        return [pictures.Field(low, element.bits, f"{element.bits} bits" if element.bits > 1 else "1", 0)]
+    above = [("sign", int(element.sign), 1), ("exponent", element.exponent, 5), ("mantissa", element.mantissa, 9)]
     used = sum(width for _, width, _ in above)
     # A float without a sign leaves the place of its sign empty; any other ends above bits that are ignored.
-    top = low + (one.bits if one.sign else used)
-    fields = [pictures.Field(low + used, one.bits - used, "0", pictures.BLANK)] if top < low + one.bits else []
+    top = low + (element.bits if element.sign else used)
+    fields = [pictures.Field(low + used, element.bits - used, "0", pictures.BLANK)] if top < low + element.bits else []
     for name, width, colour in above:
         if width:
             top -= width
@@ -54,7 +54,7 @@ def _type_fields(one: ElementType, low: int = 0) -> list[pictures.Field]:
 
 
 def _types_picture(elements: Sequence[ElementType]) -> str:
-    words = [(one.name, one.bits, _type_fields(one)) for one in elements]
+    words = [(element.name, element.bits, _type_fields(element)) for element in elements]
     return pictures.bit_fields("Element types", ["The highest bit is on the left."], words, per_line=32, cell=28)
 
 
@@ -62,10 +62,10 @@ def _containers_picture(containers: Sequence[Container], elements: dict[str, Ele
     words = []
     for container in containers:
         for name in container.elements:
-            one = elements[name]
-            fields = _type_fields(one, container.shift)
+            element = elements[name]
+            fields = _type_fields(element, container.shift)
             spare = [pictures.Field(0, container.shift, "0", pictures.BLANK)] if container.shift else []
-            above = container.shift + one.bits
+            above = container.shift + element.bits
             spare += [pictures.Field(above, container.bits - above, "0", pictures.BLANK)] if above < container.bits else []
             words.append((name, container.bits, fields + spare))
     return pictures.bit_fields("Elements in wider containers", [], words, per_line=32, cell=36)
