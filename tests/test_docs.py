@@ -640,6 +640,11 @@ Toy
 Pictures
 --------
 
+.. _headers:
+
+Headers
+-------
+
 .. toctree::
 
    reference/index

@@ -38,7 +38,7 @@ class SharedOperand(SharedLayout):
         super().__init__(chosen.element, majorness, swizzle, lines, depth, database=instruction.database, **places)
 
     def store(self, matrix: Any) -> Any:
-        """The image, ``uint8`` (..., size), of a matrix (..., *shape) of the type's dtype or its raw bits; bytes of padding are 0.
+        """The image, ``uint8`` (..., size), of a matrix ``(..., *shape)`` of the type's dtype or its raw bits; bytes of padding are 0.
 
         Raises:
             ValueError: another shape or dtype, or a matrix without elements.
@@ -50,7 +50,7 @@ class SharedOperand(SharedLayout):
         return elements.like(super().store(self._swapped(array)), matrix)
 
     def load(self, image: Any) -> Any:
-        """The matrix (..., *shape), of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
+        """The matrix ``(..., *shape)``, of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
 
         Raises:
             ValueError: no contiguous array of bytes, an empty one, or another size.
