@@ -455,6 +455,17 @@ def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, shape: st
     assert len(result.stderr.splitlines()) == 2
 
 
+def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
+    _edit(
+        toy / "instructions/toy.yaml",
+        'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0',
+        'knob: {kind: "scale-data", of: "a", title: "a knob"',
+    )
+    _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["b", "knob"]')
+    message = r"layouts.yaml:21:5: the layout of 'knob', an operand of the kind scale-data, lacks the axes block"
+    assert re.search(message, (stderr := _run("validate", "--spec", toy).stderr)), stderr
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
@@ -483,9 +494,33 @@ def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, shape: st
         ),
         (
             "scoop",
-            'kind: "address"',
-            'kind: "scale-data"',
-            r"layouts.yaml:\d+:5: the layout of 'from', an operand of the kind scale-data, lacks the",
+            'operation: "load"',
+            'operation: "store"',
+            r"scoop.yaml:\d+:13: an instruction that stores has one fragment with access: read; one operand list has out with access: write",
+        ),
+        (
+            "scoop",
+            'operation: "load"',
+            'operation: "transpose"',
+            r"scoop.yaml:\d+:13: an instruction that transposes has one fragment with access: write and one fragment with access: read; one",
+        ),
+        (
+            "scoop",
+            'operation: "load"',
+            'operation: "synchronise"',
+            r"scoop.yaml:\d+:13: an instruction that synchronises has no matrix; it has out\n",
+        ),
+        (
+            "stash",
+            'operation: "store"',
+            'operation: "load"',
+            r"stash.yaml:\d+:13: an instruction that loads has one fragment with access: write; one operand list has in with access: read",
+        ),
+        (
+            "scoop",
+            'operands: "out, [from]"',
+            'operands: "out"',
+            r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has none",
         ),
     ],
 )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules import form_rules, operand_rules
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Condition, InstructionSet, Version
+from ptxmma.matrices.operations import OPERATIONS
+from ptxmma.model import Condition, InstructionSet, Version, operand_names
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -29,22 +32,19 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
     if _is_order(entry) and not entry.memory:
         yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
     yield from _requirements(context, entry, place)
-    if entry.operation == "multiply":
-        yield from _product(context, entry, place)
+    yield from _operation(context, entry, place)
 
 
-def _product(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
-    """An instruction that multiplies has two multiplicands, an addend and a result, and sizes m, n and k."""
-    here = context.at(*place, "operation")
-    matrices = entry.multiplicands
-    if len(matrices) != 2:
-        given = f"it has {listed(matrices)}" if matrices else "it has none"
-        yield Problem(here, f"an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; {given}")
-    access = {operand.access for operand in entry.operand_kinds.values() if operand.kind == "accumulator"}
-    if "read-write" not in access and access != {"read", "write"}:
-        yield Problem(here, "an instruction that multiplies has an accumulator to read and one to write, or one with access: read-write")
-    if missing := [extent for extent in "mnk" if extent not in entry.extent_names]:
-        yield Problem(here, f"an instruction that multiplies has the sizes m, n and k; extents lacks {listed(missing)}")
+def _operation(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    """Each operand list has the operands that the operation needs."""
+    lacking: dict[str, None] = {}  # each sentence once, whatever the number of lists
+    for texts in entry.operands.values() or [()]:
+        names = {name for text in texts for name in operand_names(text)}
+        kinds = {name: operand for name, operand in entry.operand_kinds.items() if name in names}
+        narrowed = msgspec.structs.replace(entry, operands={"": texts}, operand_kinds=kinds)
+        lacking |= dict.fromkeys(OPERATIONS[entry.operation].lacks(narrowed))
+    for message in lacking:
+        yield Problem(context.at(*place, "operation"), message)
 
 
 def _is_order(entry: InstructionSet) -> bool:

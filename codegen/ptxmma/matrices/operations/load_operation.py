@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.operations.memory_places import checked_stride, memory_place, memory_text
-from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, operand_of, register_place
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, lacks_operands, operand_of, register_place
+from ptxmma.model import InstructionSet
 
 
 class Load(Operation):
     """Loads matrices."""
 
     options = ("stride",)
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """One matrix that it writes, and its address."""
+        yield from lacks_operands(entry, "loads", "fragment", "write")
+        yield from lacks_operands(entry, "loads", "address", "read")
 
     def statement(self, instruction: Instruction) -> str:
         """Each element comes from memory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
@@ -10,6 +10,7 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.operations.operation import Operation, element_text
 from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
+from ptxmma.model import InstructionSet
 
 
 class Source(NamedTuple):
@@ -45,6 +46,17 @@ class Multiply(Operation):
     """Multiplies matrices and adds another."""
 
     options = ("form", "selector", "scale_ids")
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """Two multiplicands, an addend and a result, and the sizes m, n and k."""
+        if len(entry.multiplicands) != 2:
+            has = ", ".join(entry.multiplicands) or "none"
+            yield f"an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; it has {has}"
+        access = sorted(operand.access for operand in entry.operand_kinds.values() if operand.kind == "accumulator")
+        if access not in (["read", "write"], ["read-write"]):
+            yield "an instruction that multiplies has an accumulator to read and one to write, or one with access: read-write"
+        if missing := [extent for extent in "mnk" if extent not in entry.extent_names]:
+            yield f"an instruction that multiplies has the sizes m, n and k; extents lacks {', '.join(missing)}"
 
     def statement(self, instruction: Instruction) -> str:
         """A sum over K; of a sparse A over what is stored."""

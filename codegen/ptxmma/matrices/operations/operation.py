@@ -5,12 +5,13 @@ An operation finds its operands by their kind and access.  It never asks what an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Place, arrangement, bit_range
+from ptxmma.model import InstructionSet
 
 
 class MemoryPlace(NamedTuple):
@@ -53,6 +54,14 @@ class Operation:
 
     options: ClassVar[tuple[str, ...]] = ()
 
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """What an entry of the spec needs for this operation and does not have, each as a sentence for its author.
+
+        Args:
+            entry: an instruction with one operand list, and the operands of that list alone.
+        """
+        raise NotImplementedError
+
     def statement(self, instruction: Instruction) -> str:
         """What it does, as a formula over its operands: ``"d[row][col] = a[col][row]"``."""
         raise NotImplementedError
@@ -81,6 +90,15 @@ class Operation:
     def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:
         """Where an element of :meth:`traced` comes from, and where it goes; see :func:`ptxmma.matrices.tracing.trace`."""
         raise NotImplementedError
+
+
+def lacks_operands(entry: InstructionSet, verb: str, kind: str, *wanted: str) -> Iterator[str]:
+    """A sentence unless the operands of a kind have exactly the ``wanted`` accesses."""
+    present = {name: operand.access for name, operand in entry.operand_kinds.items() if operand.kind == kind}
+    if sorted(present.values()) != sorted(wanted):
+        needs = " and ".join(f"one {kind} with access: {access}" for access in wanted)
+        has = ", ".join(f"{name} with access: {access}" for name, access in present.items()) or "none"
+        yield f"an instruction that {verb} has {needs}; one operand list has {has}"
 
 
 def operand_of(instruction: Instruction, kind: str, access: str = "") -> Operand:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.operations.operation import Operation
+from ptxmma.model import InstructionSet
 
 
 class Synchronise(Operation):
     """Orders other instructions, or waits for them."""
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """Nothing, but it has no matrix."""
+        if entry.matrices:
+            yield f"an instruction that synchronises has no matrix; it has {', '.join(entry.matrices)}"
 
     def statement(self, instruction: Instruction) -> str:  # noqa: ARG002  # all of them are alike
         """No operand changes."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, operand_of, register_place
+from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, lacks_operands, operand_of, register_place
+from ptxmma.model import InstructionSet
 
 
 class Transpose(Operation):
     """Transposes a matrix."""
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """One matrix that it writes and one that it reads."""
+        yield from lacks_operands(entry, "transposes", "fragment", "write", "read")
 
     def statement(self, instruction: Instruction) -> str:
         """Each element goes where its row and its column change places."""
