@@ -33,6 +33,12 @@ def catalog() -> Catalog:
 
 
 @pytest.fixture(scope="session")
+def odd(root: Path) -> Catalog:
+    """Made-up families with operands and axes of other names, for tests that hold for any valid spec."""
+    return pipeline.read(root / "tests" / "odd")
+
+
+@pytest.fixture(scope="session")
 def toy_database(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``ptxmma.json`` of the made-up family, with all that belongs beside it."""
     out = tmp_path_factory.mktemp("toy_database")

@@ -56,11 +56,6 @@ def database(out: Path) -> Path:
     return out / "generated/database/ptxmma.json"
 
 
-@pytest.fixture(scope="module")
-def odd() -> Catalog:
-    return pipeline.read(_ODD)
-
-
 # --- what there must be -----------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -46,12 +47,20 @@ Operands = dict[str, tuple[Operand, Instruction]]
 
 @pytest.fixture(scope="module")
 def outputs(catalog: Catalog) -> dict[str, str]:
+    return pages_of(catalog)
+
+
+def pages_of(catalog: Catalog) -> dict[str, str]:
     """Every page and picture by its path below docs/reference."""
     return {output.path.removeprefix("docs/reference/"): output.text for output in docs.emit(catalog)}
 
 
 @pytest.fixture(scope="module")
 def operands(catalog: Catalog) -> Operands:
+    return operands_of(catalog)
+
+
+def operands_of(catalog: Catalog) -> Operands:
     """For each layout an operand that has it, and its instruction."""
     found: Operands = {}
     for instruction in catalog.all():
@@ -64,6 +73,10 @@ def operands(catalog: Catalog) -> Operands:
 
 @pytest.fixture(scope="module")
 def shown(outputs: dict[str, str]) -> dict[str, str]:
+    return pictures_of(outputs)
+
+
+def pictures_of(outputs: dict[str, str]) -> dict[str, str]:
     """The picture of each layout, by the sections that name it; every such section has a formula."""
     found: dict[str, str] = {}
     for path, text in outputs.items():
@@ -172,7 +185,17 @@ def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None
 
 
 def test_pictures_show_the_fragments(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
-    checked, heads = 0, set()
+    assert check_pictures(shown, outputs, operands) > 90
+
+
+def test_pictures_show_fragments_of_any_axes(odd: Catalog) -> None:
+    pages = pages_of(odd)
+    assert check_pictures(pictures_of(pages), pages, operands_of(odd)) >= 6
+
+
+def check_pictures(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> int:
+    """The pictures of all fragments, cell by cell; the number of pictures."""
+    checked = 0
     for name, picture in shown.items():
         operand, _ = operands[name]
         layout = operand.layout
@@ -183,32 +206,54 @@ def test_pictures_show_the_fragments(shown: dict[str, str], outputs: dict[str, s
         width = layout.cols if "⋯" not in outputs[picture] else len({col for _, _, col in cells})
         expected: Cells = {}
         each = operand.elements_per_register
-        (lead,) = {axis for axis in layout.axes if axis not in ("row", "col", "copy")} or {""}
-        merged = layout.rows * width * layout.axes.get(lead, 1) > 2048
+        down, across = layout.plane
+        leads = [axis for axis, size in layout.axes.items() if axis not in (down, across, "copy") and size > 1]
+        merged = layout.rows * width * math.prod(layout.axes[axis] for axis in leads) > 2048 and side_by_side(layout, each)
         letter = "i" if layout.operands[0] == "r" else layout.operands[0]
         for lane, i, place in places(layout):
-            row, col = place["row"], place["col"]
+            row, col = place.get(down, 0), place[across]
             if col >= width or (merged and i % each) or place.get("copy"):
                 continue
-            head = f"{lead} {place[lead]}" if layout.axes.get(lead, 1) > 1 else f"warp {lane // 32}" if layout.threads > 32 else ""
+            head = ", ".join(f"{axis} {place[axis]}" for axis in leads) or (f"warp {lane // 32}" if layout.threads > 32 else "")
             if merged:
                 end = layout.map.apply({"lane": lane, "i": i + each - 1})
-                edge = [f"{first}" if first == last else f"{first}{_DASH}{last}" for first, last in ((row, end["row"]), (col, end["col"]))]
+                edge = [
+                    f"{first}" if first == last else f"{first}{_DASH}{last}"
+                    for first, last in ((row, end.get(down, 0)), (col, end[across]))
+                ]
                 expected[head, edge[0], edge[1]] = f"T{lane}", f"r{i // each}: {letter}{i}{_DASH}{letter}{i + each - 1}"
             else:
-                expected[head, str(row), str(col)] = f"T{lane}", f"{letter}{i}" if each == 1 else f"r{i // each} {letter}{i}"
+                expected[head, str(row) if down else "", str(col)] = (
+                    f"T{lane}",
+                    f"{letter}{i}" if each == 1 else f"r{i // each} {letter}{i}",
+                )
         assert cells == expected, name
         copies = re.search(r"hold (\d+) copies", outputs[picture])
         assert (int(copies[1]) if copies else 1) == layout.axes.get("copy", 1), name
         if width < layout.cols:
             check_continuation(layout, outputs[picture], width)
         checked += 1
-        heads.add(lead)
-    assert checked > 90
-    assert {"", "matrix", "computation"} <= heads
+    return checked
+
+
+def side_by_side(layout: Layout, each: int) -> bool:
+    """Whether the elements of a register are neighbours in a row or a column."""
+    first, last = (layout.map.apply({"lane": 0, "i": i}) for i in (0, each - 1))
+    apart = [int(last[axis]) - int(first[axis]) for axis in layout.plane if axis and last[axis] != first[axis]]
+    return apart == [each - 1]
 
 
 def test_pictures_show_the_addresses(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:
+    assert check_addresses(shown, outputs, operands)
+
+
+def test_pictures_show_addresses_of_any_axes(odd: Catalog) -> None:
+    pages = pages_of(odd)
+    assert check_addresses(pictures_of(pages), pages, operands_of(odd)) >= 6
+
+
+def check_addresses(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> int:
+    """The pictures of all addresses, cell by cell; the number of pictures."""
     seen = 0
     for name, (operand, _) in operands.items():
         layout = operand.layout
@@ -218,11 +263,11 @@ def test_pictures_show_the_addresses(shown: dict[str, str], outputs: dict[str, s
         for lane in range(layout.threads):
             place = operand.coords(lane)
             if place is not None:
-                matrix, row = dict(zip(operand.axes, place, strict=True)).values()
-                expected["", str(matrix), str(row)] = (f"T{lane}", "")
+                *line, last = map(str, place)
+                expected["", " ".join(line), last] = (f"T{lane}", "")
         assert read_picture(outputs[shown[name]]) == expected, name
         seen += 1
-    assert seen
+    return seen
 
 
 def check_continuation(layout: Layout, picture: str, width: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.spellings import ordered_tokens
 from ptxmma.model import Observation
 
@@ -161,9 +163,9 @@ def test_forms(everything: list[Instruction]) -> None:
             assert [operand.name for operand in form.operands] == operand_names(form.syntax)
 
 
-def test_round_trips_of_every_register_operand(everything: list[Instruction]) -> None:
+def test_round_trips_of_every_register_operand(everything: list[Instruction], odd: Catalog) -> None:
     seen = set()
-    for found in everything:
+    for found in (*everything, *odd.all()):
         for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
             layout = operand.layout
             assert layout is not None
@@ -184,29 +186,43 @@ def test_round_trips_of_every_register_operand(everything: list[Instruction]) ->
     assert len(seen) > 100
 
 
-def test_rows_whose_addresses_threads_give(everything: list[Instruction]) -> None:
-    """Each row of each matrix has one thread; the addresses of the others are ignored."""
-    addresses = {
-        operand.layout.name: operand
-        for found in everything
-        for form in found.forms
-        for operand in form.operands
-        if operand.kind == "address" and operand.layout is not None
-    }
-    assert {math.prod(operand.sizes.values()) for operand in addresses.values()} == {8, 16, 32}
-    for operand in addresses.values():
+def test_places_whose_addresses_threads_give(catalog: Catalog, odd: Catalog) -> None:
+    """Each place that has an address has one thread; the addresses of the others are ignored."""
+    counts = set()
+    for operand in (*_addresses(catalog), *_addresses(odd)):
         assert operand.layout is not None
-        count = math.prod(operand.sizes.values())
-        rows = [operand.coords(lane) for lane in range(32)]
-        assert rows[:count] == [divmod(lane, operand.rows) for lane in range(count)]
-        assert rows[count:] == [None] * (32 - count)
-        for lane, row in enumerate(rows[:count]):
-            assert operand.locate(*row) == lane
-            assert operand.places(*row) == [lane]
+        sizes = [operand.sizes[axis] for axis in operand.axes]
+        counts.add(count := math.prod(sizes))
+        places = [operand.coords(lane) for lane in range(operand.layout.threads)]
+        assert sorted(places[:count]) == list(itertools.product(*map(range, sizes)))
+        assert places[count:] == [None] * (operand.layout.threads - count)
+        for lane, place in enumerate(places[:count]):
+            assert operand.locate(*place) == lane
+            assert operand.places(*place) == [lane]
         lanes = np.arange(count)
         assert np.array_equal(operand.locate(*operand.coords(lanes)), lanes)
-        with pytest.raises(ValueError, match="lane of operand 'p' names threads whose addresses the instruction ignores"):
+        with pytest.raises(ValueError, match=f"lane of operand '{operand.name}' names threads whose addresses the instruction ignores"):
             operand.coords(np.arange(count + 1), check=False)
+    assert counts >= {2, 8, 16, 32}
+
+
+def test_threads_of_ldmatrix_and_stmatrix_give_the_rows_in_turn(catalog: Catalog) -> None:
+    addresses = list(_addresses(catalog, "ldmatrix", "stmatrix"))
+    assert len(addresses) >= 4
+    for operand in addresses:
+        count = math.prod(operand.sizes.values())
+        assert [operand.coords(lane) for lane in range(count)] == [divmod(lane, operand.sizes["row"]) for lane in range(count)]
+
+
+def _addresses(known: Catalog, *families: str) -> Iterator[Operand]:
+    """One operand for each layout of addresses, of all families or of some."""
+    seen = set()
+    for instruction in known.all():
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            ours = not families or instruction.variant.instruction.family in families
+            if operand.kind == "address" and operand.layout is not None and ours and operand.layout.name not in seen:
+                seen.add(operand.layout.name)
+                yield operand
 
 
 def test_metadata_round_trips(everything: list[Instruction]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.operations.operation import operand_of
 from ptxmma.model import ElementType
 
 _START = 0x4000  # address of the first byte of an image
@@ -24,8 +26,13 @@ _GARBAGE = np.uint32(0xDEADBEE1)
 @functools.cache
 def transferring(operation: str, *, by_row: bool = True) -> list[Instruction]:
     """Instructions of an operation: those to which threads give the address of a row each, or those with one address; one state space."""
-    found = [ins for ins in ptxmma.instructions() if ins.operation == operation and not ins.qualifiers.get("space")]
-    return [ins for ins in found if ("stride" not in ins.variant.instruction.operand_kinds) == by_row]
+    return chosen(ptxmma.instructions(), operation, by_row=by_row)
+
+
+def chosen(instructions: Iterable[Instruction], operation: str, *, by_row: bool = True) -> list[Instruction]:
+    """Those of the instructions that :func:`transferring` names."""
+    transfers = [ins for ins in instructions if ins.operation == operation and not ins.qualifiers.get("space")]
+    return [ins for ins in transfers if (operand_of(ins, "address").layout is not None) == by_row]
 
 
 def bits_of(array: Any) -> int:
@@ -38,7 +45,8 @@ def random_rows(address: Operand, random: np.random.Generator) -> tuple[Array, A
     count = int(np.prod(list(address.sizes.values())))
     places = random.permutation(2 * count)[:count]
     step = -(-address.row_bytes // address.alignment) * address.alignment
-    p = np.full(32, _GARBAGE)
+    assert address.layout is not None
+    p = np.full(address.layout.threads, _GARBAGE)
     p[:count] = _START + places * step
     return p, random.integers(0, 256, 2 * count * step, np.uint8)
 
@@ -48,42 +56,55 @@ def element_at(operand: Operand, registers: Array, lane: int, i: int) -> int:
     return bits_of(registers[lane]) >> i * operand.bits & (1 << operand.bits) - 1
 
 
-def test_every_load_of_rows_reads_what_addresses_name() -> None:
+def first_bit(address: Operand, fragment: Operand, p: Array, place: tuple[int, ...], width: int) -> int:
+    """The lowest bit in the image of the element at a place: the axes that no address names lie one after another, the last one fastest."""
+    at = dict(zip(fragment.axes, place, strict=True))
+    index = 0
+    for axis in fragment.axes:
+        if axis not in address.axes:
+            index = index * fragment.sizes[axis] + at[axis]
+    return 8 * (int(p[address.locate(*(at[axis] for axis in address.axes))]) - _START) + width * index
+
+
+def test_every_load_of_rows_reads_what_addresses_name(odd: Catalog) -> None:
     random = np.random.default_rng(0)
     assert len(transferring("load")) >= 20
-    for ins in transferring("load"):
-        address, target = ins.operand("p"), ins.operand("r")
-        width = _PACKED.get(ins.qualifiers["from"], target.bits)
+    made_up = chosen(odd.all(), "load")
+    assert made_up
+    for ins in (*transferring("load"), *made_up):
+        address, target = operand_of(ins, "address"), operand_of(ins, "fragment")
+        stored = ins.qualifiers.get("from", "")
+        width = _PACKED.get(stored, target.bits)
         p, memory = random_rows(address, random)
         registers = ptxmma.emulate(ins, p, memory, _START).registers
-        assert registers.shape == (32, target.registers)
+        assert registers.shape == (len(p), target.registers)
         image = bits_of(memory)
-        for lane in range(32):
+        for lane in range(len(p)):
             for i in range(target.elements):
-                matrix, row, col = target.coords(lane, i)
-                first = 8 * (int(p[address.locate(matrix, row)]) - _START) + width * col
+                first = first_bit(address, target, p, target.coords(lane, i), width)
                 value = image >> first & (1 << width) - 1
-                if ins.qualifiers["from"] == "s4" and value >= 8:  # the sign fills the byte
+                if stored == "s4" and value >= 8:  # the sign fills the byte
                     value += 0xF0
                 assert element_at(target, registers, lane, i) == value, (ins.canonical, lane, i)
 
 
-def test_every_store_of_rows_writes_what_addresses_name_and_no_more() -> None:
+def test_every_store_of_rows_writes_what_addresses_name_and_no_more(odd: Catalog) -> None:
     random = np.random.default_rng(0)
     assert len(transferring("store")) >= 9
-    for ins in transferring("store"):
-        address, source = ins.operand("p"), ins.operand("r")
+    made_up = chosen(odd.all(), "store")
+    assert made_up
+    for ins in (*transferring("store"), *made_up):
+        address, source = operand_of(ins, "address"), operand_of(ins, "fragment")
         p, memory = random_rows(address, random)
-        registers = random.integers(0, 1 << 32, (32, source.registers), np.uint32)
+        registers = random.integers(0, 1 << 32, (len(p), source.registers), np.uint32)
         before = memory.copy()
         after = ptxmma.emulate(ins, p, registers, memory, _START).memory
         assert after is not None
         assert np.array_equal(memory, before), "what was given has changed"
         expected = bits_of(before)
-        for lane in range(32):
+        for lane in range(len(p)):
             for i in range(source.elements):
-                matrix, row, col = source.coords(lane, i)
-                first = 8 * (int(p[address.locate(matrix, row)]) - _START) + source.bits * col
+                first = first_bit(address, source, p, source.coords(lane, i), source.bits)
                 mask = (1 << source.bits) - 1
                 expected = expected & ~(mask << first) | element_at(source, registers, lane, i) << first
         assert bits_of(after) == expected, ins.canonical
