@@ -100,7 +100,13 @@ def test_the_operands_of_sparse_instructions_are_judged_too() -> None:
     assert rules(made(lbo=32768, sbo=256, swizzle="32B"), "K") == [("leading_byte_offset", "bytes")]  # 2048 bytes: 64 columns
     assert rules(made(lbo=1024, sbo=256, swizzle="32B"), "K") == []
     assert rules(made(lbo=65536, sbo=512, swizzle="64B"), "K") == []  # no operand is wider than that swizzle
-    assert rules(made(lbo=0, sbo=256, swizzle="32B"), "K") == []  # those of dense instructions do not use it
+    assert rules(made(lbo=32, sbo=256, swizzle="32B"), "K") == [("leading_byte_offset", "overlap")]
+    (overlap,) = suspicions(0xC000001000020040, "K")
+    assert overlap.text.endswith("they overlap; only B of wgmma.sp can use LBO here")
+    for lbo in (0, 16):  # customary in descriptors of dense operands, which do not use it
+        assert rules(made(lbo=lbo, sbo=256, swizzle="32B"), "K") == []
+    assert rules(made(lbo=512, sbo=1024), "MN") == [("leading_byte_offset", "overlap")]  # A of wgmma is too narrow to use it, B may
+    assert rules(made(lbo=16, sbo=1024), "MN") == []
 
 
 def test_bytes_where_units_are_meant() -> None:
@@ -204,6 +210,13 @@ def test_decode_in_other_formats() -> None:
     }  # fmt: skip
     assert [one["majorness"] for one in answer["layouts"]] == ["K", "MN"]
     assert "lbo" not in answer["layouts"][0]["used"]
+    assert "lbo" not in answer["layouts"][0]["users"]
+    assert answer["layouts"][1]["users"]["lbo"] == ["B of wgmma", "B of wgmma.sp"]
+
+
+def test_decode_says_which_operands_use_a_stride() -> None:
+    assert "; only B of wgmma.sp can use it" in ask("decode", hex(made(lbo=0, sbo=256, swizzle="32B")), "--major", "k")
+    assert "; operands do not use it" in ask("decode", hex(_GOOD), "--major", "k")
 
 
 def test_decode_says_what_is_suspicious() -> None:

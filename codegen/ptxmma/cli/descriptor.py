@@ -157,16 +157,23 @@ def _explanation(bits: int, major: str | None, wrong: Sequence[Suspicion], datab
     for each in _layouts(bits, major, database):
         click.echo(f"\n{each['majorness']}-major, {each['swizzle']}: {each['cute']}")
         for stride in ("lbo", "sbo"):
-            unused = "" if stride in each["used"] else "; the smallest operands do not use it"
-            click.echo(wrapped(f"  {stride.upper()}: {each[stride]}{unused}"))
+            click.echo(wrapped(f"  {stride.upper()}: {each[stride]}{_use(stride, each)}"))
     for line in ["", *_warnings(wrong)] if wrong else []:
         click.echo(wrapped(line))
+
+
+def _use(stride: str, layout: dict[str, Any]) -> str:
+    """Which operands use a stride, where not all of them do."""
+    if stride in layout["used"]:
+        return ""
+    users = layout["users"].get(stride, [])
+    return f"; only {' and '.join(users)} can use it" if users else "; operands do not use it"
 
 
 def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
     from ptxmma.matrices.canonical import canonical, memory_of
-    from ptxmma.matrices.descriptors import Descriptor, used_strides
+    from ptxmma.matrices.descriptors import Descriptor, stride_users, used_strides
 
     swizzle, memory = Descriptor.decode(bits, database=database).swizzle, memory_of(database)
     layouts = []
@@ -180,7 +187,7 @@ def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[st
                 "lbo": layout.lbo,
                 "sbo": layout.sbo,
             }
-            layouts.append({**facts, "used": sorted(used_strides(fitting, database))})
+            layouts.append({**facts, "used": sorted(used_strides(fitting, database)), "users": stride_users(fitting, database)})
     return layouts
 
 

@@ -8,7 +8,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -164,7 +164,8 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
       several if it would otherwise skip more than 64 groups.
     - ``reach``: a stride that leads to addresses that no descriptor reaches.
 
-    Judges only the strides that even the smallest operand behind a descriptor uses; ``bytes`` judges all that any operand uses.
+    Judges each stride that any operand behind a descriptor uses.  Where only some of them do, the text names them, and a field of 0 or 1
+    passes: both are customary for operands that ignore the stride.
 
     Args:
         descriptor: the 64 bits.
@@ -181,36 +182,47 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
     by_majorness = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, read.swizzle)
-        judged = [
-            *_of_strides(read, layout, used_strides(layout, database)),
-            *_in_bytes(read, layout, used_strides(layout, database, by=any)),
-        ]
+        users = stride_users(layout, database)
+        judged = [*_of_strides(read, layout, users, used_strides(layout, database)), *_in_bytes(read, layout, users)]
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
     return [*_unused(descriptor, memory), *_of_pattern(read, memory, database), *shared]
 
 
-def used_strides(layout: Canonical, database: DatabaseLike = None, *, by: Callable[[Iterable[bool]], bool] = all) -> set[str]:
-    """Which of ``"lbo"`` and ``"sbo"`` operands use that an instruction reads through a descriptor: all of them, or any."""
+def used_strides(layout: Canonical, database: DatabaseLike = None) -> set[str]:
+    """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
     used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database)]
-    return {stride for stride in STRIDES if not used or by(stride in each for each in used)}
+    return {stride for stride in STRIDES if all(stride in each for each in used)}
 
 
-def _sizes(majorness: str, database: DatabaseLike) -> set[tuple[int, int, int]]:
-    """Rows or columns, depth and bits of an element of each operand that an instruction reads through a descriptor; a sparse A is packed.
+def stride_users(layout: Canonical, database: DatabaseLike = None) -> dict[str, list[str]]:
+    """The operands that use ``"lbo"`` or ``"sbo"``, at least where they are largest: ``{"lbo": ["B of wgmma.sp"]}``.
+
+    A stride that no operand uses is left out.
+    """
+    users: dict[str, set[str]] = {}
+    for size, operands in _sizes(layout.layout.majorness, database).items():
+        for stride in layout.used(*size):
+            users.setdefault(stride, set()).update(operands)
+    return {stride: sorted(users[stride]) for stride in STRIDES if stride in users}
+
+
+def _sizes(majorness: str, database: DatabaseLike) -> dict[tuple[int, int, int], set[str]]:
+    """The operands that an instruction reads through a descriptor, by rows or columns, depth and bits of an element; a sparse A is packed.
 
     Of the many widths that a form has, only the largest: a stride that a narrow operand does not use is meant all the same.
     """
     entries, types = catalog(database), readable(majorness, database)
-    known: set[tuple[int, int, int]] | None = entries.database.memo.get(("described", majorness))
+    known: dict[tuple[int, int, int], set[str]] | None = entries.database.memo.get(("described", majorness))
     if known is None:
-        known = entries.database.memo[("described", majorness)] = set()
+        known = entries.database.memo[("described", majorness)] = {}
         for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
             if instruction.variant.extents == instruction.variant.largest:
                 operands = product_operands(instruction)
                 for each in (operands.a, operands.b):
                     if each.described and each.element.name in types:
-                        known.add((each.lines, each.depth, each.element.bits))
+                        size = (each.lines, each.depth, each.element.bits)
+                        known.setdefault(size, set()).add(f"{each.name.upper()} of {instruction.variant.instruction.family}")
     return known
 
 
@@ -248,30 +260,32 @@ def _of_pattern(read: Descriptor, memory: SharedMemory, database: DatabaseLike) 
         yield Suspicion("start_address", "pattern", text)
 
 
-def _of_strides(read: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+def _of_strides(read: Descriptor, layout: Canonical, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
     group = layout.lines * layout.mode.bytes  # the smallest stride without overlap: a dense image has it from group to group
-    values = {stride: getattr(read, STRIDES[stride]) for stride in STRIDES if stride in used}
-    for stride, value in values.items():
-        name, field = stride.upper(), field_of(layout.memory, STRIDES[stride])
+    for stride in STRIDES:
+        name, field, value = stride.upper(), field_of(layout.memory, STRIDES[stride]), getattr(read, STRIDES[stride])
+        if stride not in by_all and (stride not in users or value <= 1 << field.shift):
+            continue
+        only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {name} here"
         if value == 0:
-            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines start at one address")
+            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines start at one address{only}")
         elif value < group:
-            yield Suspicion(
-                field.name, "overlap", f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap"
-            )
+            text = f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap{only}"
+            yield Suspicion(field.name, "overlap", text)
         elif value % layout.mode.pattern:
             text = (
                 f"{name} = {value} is not a multiple of {layout.mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
+                + only
             )
             yield Suspicion(field.name, "phase", text)
         if read.start_address + value >= reach(layout.memory):
             text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {reach(layout.memory)}"
-            yield Suspicion(field.name, "reach", text)
+            yield Suspicion(field.name, "reach", text + only)
 
 
-def _in_bytes(read: Descriptor, layout: Canonical, used: set[str]) -> Iterator[Suspicion]:
+def _in_bytes(read: Descriptor, layout: Canonical, used: Iterable[str]) -> Iterator[Suspicion]:
     group = layout.lines * layout.mode.bytes
-    values = {stride: getattr(read, STRIDES[stride]) for stride in STRIDES if stride in used}
+    values = {stride: getattr(read, STRIDES[stride]) for stride in used}
     for stride, value in values.items():
         field = field_of(layout.memory, STRIDES[stride])
         raw, unit = value >> field.shift, 1 << field.shift
