@@ -74,6 +74,8 @@ _CASES = {
     "coordinate outside the matrix": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
     "element owned twice": ("layouts.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
     "printed formula that differs": ("layouts.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"layouts.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
+    "printed formula for an unknown axis": ("layouts.yaml", 'row: [{when', 'line: [{when', r"layouts.yaml:15:9: unknown axis 'line'; known: row, col, first, last"),
+    "printed formula for a layout of places": ("layouts.yaml", '      row: "group + 8 * (register % 2)"\n      col: "2 * thread + i % 2 + 8 * (register // 2)"', '      {lane: "4 * (row % 8) + col % 8 // 2", bit: "16 * (col % 2)"}', r"layouts.yaml:10:9: printed formulas are for axes, and this layout has formulas for lane, bit; leave stated out"),
     "printed register count that differs": ("layouts.yaml", "registers: 4", "registers: 2", r"layouts.yaml:11:9: section 3.3 differs: toy_m16n8k16_a_b16 has 4 registers, not 2"),
     "two layouts for one operand": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"layouts.yaml:26:5: two entries of register_layouts cover operand 'a' of toy\S+; see also \S*layouts.yaml:3:5"),
     "no layout for an operand": ("layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of register_layouts covers operand 'b' of toy"),
@@ -455,6 +457,25 @@ def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, shape: st
     assert len(result.stderr.splitlines()) == 2
 
 
+def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(tmp_path: Path) -> None:
+    """Whatever they are called; a window of columns is along the axis that a product adds up, which this layout lacks."""
+    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
+    old = '      col: "lane + 32 * (i // 4 % 2)"\n'
+    stated = '    stated:\n      - {section: "3.3", of: {tile: "r4c64"}, at: {row: "i & 3", slab: "i >> 3"}}\n'
+    _edit(spec / "layouts.yaml", old, old + stated)
+    assert _run("validate", "--spec", spec).exit_code == 0
+    _edit(spec / "layouts.yaml", 'slab: "i >> 3"}}', 'slab: "i >> 2"}}')
+    stderr = _run("validate", "--spec", spec).stderr
+    assert re.search(
+        r"layouts.yaml:22:9: section 3.3 differs: slab is 1 there and 0 in scoop_r4c64_x2_trans_out, at lane 0, i 4", stderr
+    ), stderr
+    _edit(spec / "layouts.yaml", 'slab: "i >> 2"}}', 'first: "i >> 2"}}')
+    stderr = _run("validate", "--spec", spec).stderr
+    assert re.search(
+        r"layouts.yaml:22:\d+: section 3.3: first counts along the axis whose size reads 'k'; no axis of this layout", stderr
+    ), stderr
+
+
 def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
     _edit(
         toy / "instructions/toy.yaml",
@@ -491,6 +512,31 @@ def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
             'kind: "address"',
             'kind: "thread-id"',
             r"'from' is of the kind thread-id: no operand of the kind scale-data is of 'out'",
+        ),
+        (
+            "scoop",
+            ', row_bytes: "cols * bits // 8"',
+            "",
+            r"scoop.yaml:\d+:3: 'from' is the address of a row of 'out': say row_bytes: the bytes of the row that begins there",
+        ),
+        (
+            "scoop",
+            'row_bytes: "cols * bits // 8"',
+            'row_bytes: "rows"',
+            r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements",
+        ),
+        ("scoop", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols // 0"', r"scoop.yaml:\d+:\d+: scoop\S+: division by zero"),
+        (
+            "scoop",
+            'alignment: "cols * bits // 8"',
+            'alignment: "0"',
+            r"scoop.yaml:\d+:\d+: alignment is 0 for scoop\S+; it must be at least 1",
+        ),
+        (
+            "stash",
+            'alignment: "16"',
+            'alignment: "12"',
+            r"stash.yaml:\d+:\d+: the alignment of stash\S+ is 12 bytes; it must be a power of",
         ),
         (
             "scoop",

@@ -6,6 +6,7 @@ The spec has one formula for many shapes.  A :class:`Plan` has the numbers that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 
 import msgspec
@@ -134,6 +135,11 @@ def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
         steps={axis: step for axis, step in sizes(entry.steps, variables).items() if step > 1},
         facts=facts,
     )
+
+
+def thread_bytes(plan: Plan) -> int:
+    """Bytes of a matrix that one thread holds."""
+    return math.prod(plan.axes.values()) // plan.threads * plan.bits // 8
 
 
 def reading(entry: RegisterLayout, extents: Collection[str]) -> tuple[str, ...]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem
-from ptxmma.model import Layout, RegisterLayout, Spec, Stated, matches
+from ptxmma.model import WINDOW, Layout, RegisterLayout, Spec, Stated, matches
 from ptxmma.model.bitmap import domain
+from ptxmma.model.formula import FormulaError
 
 _REGISTER_BITS = 32
 
@@ -53,9 +55,13 @@ def difference(stated: Stated, plan: Plan, layout: Layout, lanes: int) -> str:
     variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], lanes)
     theirs = evaluate_entry(stated.let, stated.at, variables, len(points["i"]))
     ours = bit_map.evaluate(points)
-    ratio, width = plan.variables["ratio"], register // plan.bits
-    ours["first"] = [ratio * width * (col // width) for col in ours["col"]]
-    ours["last"] = [first + ratio * width - 1 for first in ours["first"]]
+    if window := [name for name in WINDOW if name in stated.at]:
+        if not plan.summed:
+            message = f"{window[0]} counts along the axis whose size reads {layouts.SUMMED!r}; no axis of this layout does"
+            raise EntryError(FormulaError(message), ("at", window[0]))
+        ratio, width = plan.variables["ratio"], register // plan.bits
+        ours["first"] = [ratio * width * (number // width) for number in ours[plan.summed]]
+        ours["last"] = [first + ratio * width - 1 for first in ours["first"]]
     for name, values in theirs.items():
         for point, (theirs_here, ours_here) in enumerate(zip(values, ours[name], strict=True)):
             if theirs_here != ours_here:

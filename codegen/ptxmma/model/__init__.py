@@ -30,13 +30,13 @@ from ptxmma.model.instruction import (
 from ptxmma.model.memory import Banks, CanonicalLayout, DescriptorField, Example, Majorness, SharedMemory, Swizzle, TensorMap
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
-from ptxmma.model.register_layout import COPY, Case, Cases, RegisterLayout, Stated
+from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
 from ptxmma.model.version import Version
 
 __all__ = [
-    "COPY", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
+    "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
     "Gpu", "IsaVersion", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",

@@ -20,6 +20,9 @@ class Case(Entry, frozen=True, kw_only=True):
 #: The axis that tells copies of one element apart.
 COPY = "copy"
 
+#: What printed formulas say of a sparse matrix beside its axes: the columns that a register's elements are picked from.
+WINDOW = ("first", "last")
+
 #: A formula, or guarded cases of which the first with a true condition holds.
 Cases = tuple[Case, ...]
 

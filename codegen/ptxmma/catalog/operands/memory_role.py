@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role
-from ptxmma.model import Layout, OperandKind
+from ptxmma.model import OperandKind
 
 #: The largest stride that fits into 32 bits.
 _LARGEST = (1 << 32) - 1
@@ -37,7 +36,9 @@ class Address(Role):
     def describe(self, context: Context) -> Known:
         """Its alignment, whether memory is written there, and for rows: which thread gives which, and how long each is."""
         entry = context.entry
-        numbers = layouts.variables(context.spec, context.variant, context.name) | {"thread_bytes": _thread_bytes(context)}
+        numbers = layouts.variables(context.spec, context.variant, context.name) | {
+            "thread_bytes": layouts.thread_bytes(context.described().plan())
+        }
         known: Known = context.carried() | {"alignment": layouts.size(entry.alignment, numbers)}
         known["writes"] = context.described().entry.access == "read"
         if layouts.plan(context.spec, context.variant, context.name) is not None:
@@ -75,11 +76,3 @@ class Stride(Role):
     def immediates(self, context: Context) -> Sequence[int] | None:
         """Any number of elements."""
         return range(_LARGEST + 1) if context.entry.immediate else None
-
-
-def _thread_bytes(context: Context) -> int:
-    """Bytes that one thread holds of the matrix."""
-    matrix = context.described()
-    layout: Layout = matrix.layout()["layout"]
-    elements = math.prod(layout.axes.values()) // layout.threads
-    return elements * layout.bits // 8

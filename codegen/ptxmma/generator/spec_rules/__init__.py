@@ -13,6 +13,7 @@ from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import KINDS
 from ptxmma.generator.problems import Problem, SpecError
 from ptxmma.generator.spec_rules import (
+    address_rules,
     condition_rules,
     instruction_rules,
     name_rules,
@@ -67,7 +68,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(condition_rules.problems, needs="instruction", spoils="types register_layouts sparsity"),
     ),
     (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions"),),
-    (_Rules(reach_rules.problems), _Rules(scaling_rules.problems), _Rules(peak_rules.problems)),
+    (_Rules(address_rules.problems), _Rules(reach_rules.problems), _Rules(scaling_rules.problems), _Rules(peak_rules.problems)),
 )
 
 

@@ -11,7 +11,7 @@ from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import Facts, RegisterLayout, formula
+from ptxmma.model import WINDOW, Facts, RegisterLayout, formula
 from ptxmma.model.formula import FormulaError
 
 #: What formulas read besides extents and the axes of their entry: helper definitions of these names would hide them.
@@ -30,6 +30,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         yield from _directions(context, layout, index)
         for number, stated in enumerate(layout.stated):
             yield from _helpers(context, stated.let, layout, *place, "stated", number)
+            yield from context.known("axis", stated.at, [*layout.axes, *WINDOW], *place, "stated", number, "at")
+            if layout.at.keys() != layout.axes.keys():
+                message = f"printed formulas are for axes, and this layout has formulas for {listed(layout.at)}; leave stated out"
+                yield Problem(context.at(*place, "stated", number), message)
             if stated.erratum and not errata:
                 context.lacks_entries(("errata",), "section " + stated.section)
             elif stated.erratum:
