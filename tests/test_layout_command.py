@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -64,10 +65,10 @@ def arrangements(catalog: Catalog) -> Iterator[tuple[Instruction, str]]:
 # --- the library behind it --------------------------------------------------------------------------------------------------
 
 
-def test_every_arrangement_is_what_the_operand_says(catalog: Catalog) -> None:
+def test_every_arrangement_is_what_the_operand_says(catalog: Catalog, odd: Catalog) -> None:
     """Every element of every layout, there and back, with every choice."""
     kinds = set()
-    for instruction, name in arrangements(catalog):
+    for instruction, name in (*arrangements(catalog), *arrangements(odd)):
         found = arrangement(instruction, name)
         kinds.add(found.layout.kind)
         for chosen in choices(found.legal):
@@ -77,8 +78,8 @@ def test_every_arrangement_is_what_the_operand_says(catalog: Catalog) -> None:
                 for col in range(0, one.cols, 1 if one.cols <= 64 else 7):
                     place = places[row][col]
                     assert place == one.locate(row, col)
-                    assert expected(instruction, name, row, col, chosen) == (place.lane, place.register, place.low, place.width)
-                    assert one.at(place.lane, place.element) == {one.axes[0]: row, one.axes[1]: col} | chosen
+                    assert expected(instruction, name, one.axes, row, col, chosen) == (place.lane, place.register, place.low, place.width)
+                    assert one.at(place.lane, place.element) == named(one.axes, row, col) | chosen
     assert kinds == {"fragment", "metadata", "scale", "address"}
 
 
@@ -89,7 +90,14 @@ def choices(legal: dict[str, tuple[int, ...]]) -> list[dict[str, int]]:
     return found
 
 
-def expected(instruction: Instruction, name: str, row: int, col: int, chosen: dict[str, int]) -> tuple[int, int, int, int]:
+def named(axes: tuple[str, str], row: int, col: int) -> dict[str, Any]:
+    """A place by its axes; a row of places has one axis, and the other is ``""``."""
+    return {axis: number for axis, number in zip(axes, (row, col), strict=True) if axis}
+
+
+def expected(
+    instruction: Instruction, name: str, axes: tuple[str, str], row: int, col: int, chosen: dict[str, int]
+) -> tuple[int, int, int, int]:
     """Lane, register, lowest bit and width by the methods of operands, metadata and scale factors."""
     if name == "metadata":
         lane, low, width = instruction.metadata.locate(row, col, chosen["selector"])
@@ -101,15 +109,15 @@ def expected(instruction: Instruction, name: str, row: int, col: int, chosen: di
         return lane, 0, 8 * byte, 8
     operand = instruction.operand(name)
     if operand.kind == "address":
-        return operand.locate(matrix=row, row=col), 0, 0, int(operand.register_types[0][1:])
-    lane, i = operand.locate(row=row, col=col, check=True, **chosen)
+        return operand.locate(**named(axes, row, col)), 0, 0, int(operand.register_types[0][1:])
+    lane, i = operand.locate(check=True, **named(axes, row, col), **chosen)
     assert operand.element is not None
     register, slot = divmod(i, operand.elements_per_register)
     return lane, register, slot * operand.bits + operand.shift, operand.element.bits
 
 
-def test_what_threads_hold_is_the_inverse(catalog: Catalog) -> None:
-    for instruction, name in arrangements(catalog):
+def test_what_threads_hold_is_the_inverse(catalog: Catalog, odd: Catalog) -> None:
+    for instruction, name in (*arrangements(catalog), *arrangements(odd)):
         found = arrangement(instruction, name)
         if found.rows * found.cols > 2048:
             continue
