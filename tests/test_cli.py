@@ -81,6 +81,34 @@ def test_everything_about_an_instruction() -> None:
     assert any(line.startswith("  sp-kind-dot (9.7.14.6.3). It says: ") for line in _block(text, "errata of mma.sp"))
 
 
+def test_addresses_and_strides_say_what_memory_they_want() -> None:
+    def line(spelling: str, operand: str) -> str:
+        section = _show(spelling).partition("\noperands\n")[2].partition("\n\n")[0]
+        return next(line for line in section.splitlines() if line.split()[0] == operand)
+
+    assert "multiple of 16 bytes, rows of 16 bytes" in line("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "p")
+    load = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+    assert line(load, "p").endswith("multiple of 32 bytes")
+    assert "in elements, default 16" in line(load, "stride")
+    answer = json.loads(_show(load, "--json"))
+    assert [(each["alignment"], each["row_bytes"], each["unit"]) for each in answer["operands"]] == [
+        (0, 0, ""), (32, 0, ""), (0, 0, "elements"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spelling", "alias"),
+    [
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "Load = ptxmma::ldmatrix<"),
+        ("stmatrix.sync.aligned.m8n8.x4.shared.b16", "Store = ptxmma::stmatrix<"),
+        ("movmatrix.sync.aligned.m8n8.trans.b16", "Transpose = ptxmma::movmatrix<"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "Multiply = ptxmma::mma<"),
+    ],
+)
+def test_the_front_is_named_for_the_operation(spelling: str, alias: str) -> None:
+    assert f"  using {alias}" in _show(spelling)
+
+
 def test_two_forms_and_an_undocumented_instruction(catalog: Catalog) -> None:
     assert len(_block(_show("wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.s8"), "syntax")) == 2
     undocumented = next(found for found in catalog.all() if not found.documented)

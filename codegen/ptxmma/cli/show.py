@@ -45,7 +45,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"]],
             "operands": _operands(answer),
-            "C++": _cplusplus(answer["cplusplus"]),
+            "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
             "formulas": _formulas(answer),
             "metadata": _metadata(answer),
             "requirements": _requirements(answer),
@@ -62,7 +62,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
 
 
 def _operands(answer: Answer) -> list[str]:
-    """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, legal immediates."""
+    """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, memory, legal immediates."""
     rows = []
     for operand in answer["operands"]:
         registers = f"{operand['registers']} x {operand['register_types'][0]}" if operand["registers"] else ""
@@ -70,14 +70,26 @@ def _operands(answer: Answer) -> list[str]:
         matrix = f"of {operand['rows']}x{operand['cols']}" if operand["elements"] else ""
         constraint = f'"{operand["constraint"]}"'
         named = operand["name"], operand["kind"], operand["type"] or ""
-        rows.append((*named, registers, constraint, elements, matrix, _immediates(operand["immediates"])))
+        rows.append((*named, registers, constraint, elements, matrix, _memory(operand), _immediates(operand["immediates"])))
     return aligned(rows)
 
 
-def _cplusplus(said: Answer) -> list[str]:
-    """The header, the functions, the typed front, and asm statements over the parameters of the functions."""
+def _memory(operand: Answer) -> str:
+    """The alignment of an address and the bytes that begin there; what a stride counts, and its default."""
+    facts = []
+    if operand["alignment"]:
+        facts.append(f"multiple of {operand['alignment']} bytes")
+    if operand["row_bytes"]:
+        facts.append(f"rows of {operand['row_bytes']} bytes")
+    if operand["unit"]:
+        facts += [f"in {operand['unit']}", f"default {operand['default']}"]
+    return ", ".join(facts)
+
+
+def _cplusplus(said: Answer, operation: str) -> list[str]:
+    """The header, the functions, the typed front named for the operation, and asm statements over the parameters of the functions."""
     lines = [f"#include <{said['header']}>", *(f"{signature};" for signature in said["functions"])]
-    lines += [f"using Multiply = {said['front']};"] if said["front"] else []
+    lines += [f"using {operation.capitalize()} = {said['front']};"] if said["front"] else []
     return [*lines, *(line for statement in said["statements"] for line in statement.splitlines())]
 
 
