@@ -68,6 +68,15 @@ _CASES = {
     "documented by an assembler": ("instructions/toy.yaml", '"sad"], source: "3.1"', '"sad"], source: "ptxas 13.5"', r"toy.yaml:\d+:\d+: 'ptxas 13.5' is not a source for a form that is documented: a section documents a form"),
     "an instruction that does nothing": ("instructions/toy.yaml", 'access: "write", ', "", r"toy.yaml:1:1: toy writes nothing, so it must order something: say memory: true"),
     "a GPU of no target": ("targets.yaml", "kind: targets\n", 'kind: targets\ngpus:\n  - {target: "sm_91", architecture: "X", names: ["X1"], source: "x"}\n', r"targets.yaml:3:15: unknown target 'sm_91'; known: sm_80, sm_90"),
+    "a later target that includes nothing": ("targets.yaml", 'includes: ["sm_80"], ', "", r"targets.yaml:4:5: sm_90 includes nothing: say includes: and the earlier target without a suffix"),
+    "an operand in no list": ("instructions/toy.yaml", '"d, a, b, c, knob"', '"d, a, b, c"', r"toy.yaml:23:3: no operand list has 'knob'; add it to one, or leave it out"),
+    "sizes of a value that no form has": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1, "sad": 2, "merry": 3}}', r"toy.yaml:\d+:\d+: no form has mood 'merry'; leave it out"),
+    "a helper that no formula reads": ("layouts.yaml", 'let: {group: "lane // 4",', 'let: {half: "i // 4", group: "lane // 4",', r"layouts.yaml:6:18: no formula reads 'half'; leave it out"),
+    "a stated helper that no formula reads": ("layouts.yaml", 'let: {group: "lane >> 2",', 'let: {half: "i // 4", group: "lane >> 2",', r"layouts.yaml:13:22: no formula reads 'half'; leave it out"),
+    **{
+        f"a size with the name of the variable {name}": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', f'extents: {{shape: "m{{m}}n{{n}}k{{{name}}}"}}', rf"toy.yaml:17:\d+: '{name}' is a variable of formulas already; choose another name")
+        for name in ("lane", "i", "warp", "bits", "byte", "thread_bytes")
+    },
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
     "formula with an unknown name": ("layouts.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
     "formula with a syntax error": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // "', r"layouts.yaml:24:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
@@ -80,7 +89,7 @@ _CASES = {
     "two layouts for one operand": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d", "a"]', r"layouts.yaml:26:5: two entries of register_layouts cover operand 'a' of toy\S+; see also \S*layouts.yaml:3:5"),
     "no layout for an operand": ("layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]', r"toy.yaml:\d+:5: no entry of register_layouts covers operand 'b' of toy"),
     "missing plain target": ("targets.yaml", '- {name: "sm_90"', '- {name: "sm_130a", ptx: "7.8", source: "2.1"}\n  - {name: "sm_90"', r"targets.yaml:4:5: sm_130a includes sm_130, which is missing: add it to the targets"),
-    "rules that leave no target": ("targets.yaml", 'includes: ["sm_80"], ', "", r"toy.yaml:\d+:5: the rules leave no target to toy\S+sad: they ask for sm_80 and sm_90"),
+    "rules that leave no target": ("targets.yaml", '- {name: "sm_80", ptx: "7.0", source: "2"}\n  - {name: "sm_90", ptx: "7.8", includes: ["sm_80"]', '- {name: "sm_70", ptx: "7.0", source: "2"}\n  - {name: "sm_80", ptx: "7.0", includes: ["sm_70"], source: "2"}\n  - {name: "sm_90", ptx: "7.8", includes: ["sm_70"]', r"toy.yaml:\d+:5: the rules leave no target to toy\S+sad: they ask for sm_80 and sm_90"),
     "two observations": ("instructions/toy.yaml", "requires:", 'observed:\n  - {ptx: "7.8", source: "x"}\n  - {when: {mood: "sad"}, ptx: "7.0", source: "x"}\nrequires:', r"toy.yaml:\d+:5: two observations are for toy\S+sad; see also \S*toy.yaml:\d+:5"),
     "one variant in two forms": ("instructions/toy.yaml", "requires:", '  - {shape: "m16n8k16", dtype: "f32", atype: "f16", btype: "f16", ctype: "f32", mood: "sad", source: "3"}\nrequires:', r"toy.yaml:\d+:5: another form has toy\S+sad too; see also \S*toy.yaml:\d+:5"),
     "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\nscopes: {"warp": 32}\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),

@@ -9,9 +9,9 @@ import msgspec
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules import form_rules, operand_rules
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.generator.spec_rules.rule_context import NUMBERS, PLACES, VARIABLES, Place, RuleContext, listed
 from ptxmma.matrices.operations import OPERATIONS
-from ptxmma.model import Condition, InstructionSet, Version, operand_names
+from ptxmma.model import Condition, InstructionSet, Version, formula, operand_names
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -25,6 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
     yield from _syntax(context, entry, place)
+    yield from _extents(context, entry, place)
     yield from _modifiers(context, entry, place)
     yield from operand_rules.problems(context, entry, place)
     for number, form in enumerate(entry.forms):
@@ -62,6 +63,19 @@ def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterat
     for name in sorted(set(qualifiers) - named):
         where = "qualifiers" if name in entry.qualifiers else "extents"
         yield Problem(context.at(*place, where, name), f"the syntax does not name qualifier {name!r}")
+
+
+def _extents(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
+    """Sizes have names of their own, and some form has each value that gives sizes."""
+    for qualifier, extents in entry.extents.items():
+        here = (*place, "extents", qualifier)
+        names = [*formula.placeholders(extents.pattern), *(name for sizes in extents.values.values() for name in sizes)]
+        for name in dict.fromkeys(names):
+            if name in VARIABLES | PLACES | NUMBERS:
+                yield Problem(context.at(*here), f"{name!r} is a variable of formulas already; choose another name")
+        for value in extents.values:
+            if value not in qualifier_values(entry, qualifier):
+                yield Problem(context.at(*here, value), f"no form has {qualifier} {value!r}; leave it out")
 
 
 def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:

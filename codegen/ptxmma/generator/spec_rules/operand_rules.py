@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.generator.spec_rules.rule_context import NUMBERS, Place, RuleContext, listed
 from ptxmma.model import InstructionSet, OperandKind, formula, operand_names
 
-#: What formulas may read beside the sizes of an instruction.
-_NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
 #: The kinds of operands that say where in memory another operand is loaded from or stored to.
 _IN_MEMORY = ("address", "stride")
 #: The kind of operand whose ids follow it.
@@ -25,6 +23,10 @@ def problems(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
         yield Problem(context.at(*place, "operand_kinds"), f"two operands of kind {kind} are of {of!r}")
     for name, operand in entry.operand_kinds.items():
         yield from _kind(context, entry, name, operand, (*place, "operand_kinds", name))
+    named = {name for texts in entry.operands.values() for text in texts for name in operand_names(text)}
+    for name in entry.operand_kinds:
+        if name not in named:
+            yield Problem(context.at(*place, "operand_kinds", name), f"no operand list has {name!r}; add it to one, or leave it out")
     for key, texts in entry.operands.items():
         here = (*place, "operands", key)
         for text in texts:
@@ -64,13 +66,13 @@ def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) 
     """A formula for a number of bytes reads the sizes of its instruction, and what formulas of layouts read."""
     sizes = set(entry.extent_names)
     try:
-        unknown = sorted(formula.names(formula.parse(text)).keys() - sizes - _NUMBERS) if text else []
+        unknown = sorted(formula.names(formula.parse(text)).keys() - sizes - NUMBERS) if text else []
     except formula.FormulaError as error:
         position = context.at(*place)
         yield Problem(position._replace(column=position.column + error.column), str(error))
         return
     for name in unknown:
-        yield Problem(context.at(*place), f"unknown name {name!r}; known here: {listed(sorted(sizes | _NUMBERS))}")
+        yield Problem(context.at(*place), f"unknown name {name!r}; known here: {listed(sorted(sizes | NUMBERS))}")
 
 
 def _scale_ids(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:

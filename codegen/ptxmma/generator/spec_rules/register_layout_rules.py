@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash, of_use
-from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import WINDOW, Facts, RegisterLayout, formula
+from ptxmma.generator.spec_rules.rule_context import PLACES, VARIABLES, RuleContext, listed
+from ptxmma.model import WINDOW, Facts, RegisterLayout, Stated, formula
 from ptxmma.model.formula import FormulaError
 
-#: What formulas read besides extents and the axes of their entry: helper definitions of these names would hide them.
-_VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
-#: The coordinates of a layout that places data by its axes.
-_PLACES = frozenset({"lane", "bit", "byte"})
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
 _LARGEST_DOMAIN = 1 << 16
 
@@ -29,7 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         place = ("register_layouts", index)
         yield from _directions(context, layout, index)
         for number, stated in enumerate(layout.stated):
-            yield from _helpers(context, stated.let, layout, *place, "stated", number)
+            yield from _helpers(context, stated, layout, *place, "stated", number)
             yield from context.known("axis", stated.at, [*layout.axes, *WINDOW], *place, "stated", number, "at")
             if layout.at.keys() != layout.axes.keys():
                 message = f"printed formulas are for axes, and this layout has formulas for {listed(layout.at)}; leave stated out"
@@ -43,23 +39,30 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _directions(context: RuleContext, layout: RegisterLayout, index: int) -> Iterator[Problem]:
     """The formulas go in one direction: one for each axis, or one for the thread and the bits of its register."""
     place = ("register_layouts", index)
-    yield from _helpers(context, layout.let, layout, *place)
+    yield from _helpers(context, layout, layout, *place)
     yield from context.known("axis", layout.apart, layout.axes, *place, "apart")
     yield from context.known("axis", layout.steps, layout.axes, *place, "steps")
     for axis in layout.axes:
-        yield from _hides(context, axis, _VARIABLES | _PLACES, layout, *place, "axes", axis)
+        yield from _hides(context, axis, VARIABLES | PLACES, layout, *place, "axes", axis)
     if layout.at.keys() == layout.axes.keys():
         return
-    if not layout.at.keys() <= _PLACES or "lane" not in layout.at or len(layout.at) > 2:
+    if not layout.at.keys() <= PLACES or "lane" not in layout.at or len(layout.at) > 2:
         wanted = f"a formula for each axis ({listed(layout.axes)}), or for lane and bit, or for lane and byte"
         yield Problem(context.at(*place, "at"), f"at: has formulas for {listed(layout.at)}; give {wanted}")
 
 
-def _helpers(context: RuleContext, let: Iterable[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
-    """Helper definitions shadow no variable."""
-    variables = _VARIABLES.union(layout.axes) - ({"warp"} if "lane" in layout.at else set())
-    for name in let:
+def _helpers(context: RuleContext, entry: RegisterLayout | Stated, layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
+    """Helper definitions shadow no variable, and a formula reads each."""
+    variables = VARIABLES.union(layout.axes) - ({"warp"} if "lane" in layout.at else set())
+    texts = [*entry.let.values(), *(text for cases in entry.at.values() for case in cases for text in (case.value, case.when) if text)]
+    try:
+        read = {name for text in texts for name in formula.names(formula.parse(text))}
+    except FormulaError:
+        read = set(entry.let)  # evaluation will say where
+    for name in entry.let:
         yield from _hides(context, name, variables, layout, *place, "let", name)
+        if name not in read:
+            yield Problem(context.at(*place, "let", name), f"no formula reads {name!r}; leave it out")
 
 
 def _hides(context: RuleContext, name: str, variables: Collection[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:

@@ -11,6 +11,12 @@ from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.model import Condition, Spec
 
+#: What formulas of layouts read besides extents and axes.
+VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
+#: The coordinates of a layout that places data by its axes.
+PLACES = frozenset({"lane", "bit", "byte"})
+#: What formulas for numbers of bytes read besides extents.
+NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
 #: Keys and indices that lead to a part of the model.
 Place = tuple[str | int, ...]
 

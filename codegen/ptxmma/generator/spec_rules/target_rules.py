@@ -42,6 +42,8 @@ def _wrong_includes(context: RuleContext, target: Target) -> str:
         others = [entry for entry in included if entry.name not in own]
         fits = set(own) <= set(target.includes) and all(entry.suffix == "f" and entry.number < target.number for entry in others)
         return "" if fits else f"must include {listed(own)}, and besides only earlier targets with the suffix f"
+    if not target.includes and any(entry.suffix == "" and entry.number < target.number for entry in known.values()):
+        return "includes nothing: say includes: and the earlier target without a suffix whose features it has"
     fits = all(entry.suffix == "" and entry.number < target.number for entry in included) and len(included) < 2
     return "" if fits else "may include one earlier target without a suffix, and nothing else"
 
