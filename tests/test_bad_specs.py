@@ -39,6 +39,7 @@ _CASES = {
     "malformed YAML": ("types.yaml", "carriers:", "carriers: [", r"types.yaml:\d+:\d+: not YAML: "),
     "duplicate key": ("spec.yaml", 'version: "0.0.1"', 'version: "0.0.1"\nversion: "0.0.2"', r"spec.yaml:4:1: duplicate key 'version'; line 3 has it too"),
     "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, ptx_in, until, releases, source"),
+    "a slip in a key": ("instructions/toy.yaml", 'family: "toy"', 'familly: "toy"', r"toy.yaml:3:1: unknown key 'familly' \(nearest: 'family'\); allowed here: kind, name, family, "),
     "unquoted version": ("targets.yaml", 'ptx: "7.0"', "ptx: 7.0", r'targets.yaml:3:26: 7.0 is a number with a fraction to YAML; write it in quotes: "7.0"'),
     "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
     "wrong type": ("types.yaml", "bits: 16,", 'bits: "16",', r"types.yaml:3:\d+: bits: '16' is not of type integer"),
@@ -80,8 +81,8 @@ _CASES = {
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
     "formula with an unknown name": ("layouts.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
     "formula with a syntax error": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // "', r"layouts.yaml:24:\d+: toy_m16n8k16_b_b16: syntax error in formula 'lane // '"),
-    "coordinate outside the matrix": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
-    "element owned twice": ("layouts.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
+    "coordinate outside the matrix": ("layouts.yaml", 'col: "lane // 4"', 'col: "lane // 2"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: col = 8 at i=0, lane=16 is outside 0..7"),
+    "element owned twice": ("layouts.yaml", 'row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"', 'row: "2 * (lane % 4) + 8 * (i // 2)"', r"layouts.yaml:22:5: toy_m16n8k16_b_b16: row=0, col=0 is owned twice: by i=0, lane=0 and by i=1, lane=0"),
     "printed formula that differs": ("layouts.yaml", 'is: "thread * 2 + (i & 1) + 8"', 'is: "thread * 2 + (i & 1) + 4"', r"layouts.yaml:11:9: section 3.3 differs: col is 4 there and 8 in toy_m16n8k16_a_b16, at lane 0, i 4"),
     "printed formula for an unknown axis": ("layouts.yaml", 'row: [{when', 'line: [{when', r"layouts.yaml:15:9: unknown axis 'line'; known: row, col, first, last"),
     "printed formula for a layout of places": ("layouts.yaml", '      row: "group + 8 * (register % 2)"\n      col: "2 * thread + i % 2 + 8 * (register // 2)"', '      {lane: "4 * (row % 8) + col % 8 // 2", bit: "16 * (col % 2)"}', r"layouts.yaml:10:9: printed formulas are for axes, and this layout has formulas for lane, bit; leave stated out"),
@@ -132,7 +133,7 @@ _CASES = {
     "an axis with the name of an extent": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", n: "n"}', r"layouts.yaml:21:\d+: 'n' is a variable of formulas already; choose another name"),
     "an unknown axis apart": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n"}\n    apart: ["copy"]', r"layouts.yaml:22:\d+: unknown axis 'copy'; known: row, col"),
     "an axis of no size": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n - 8"}', r"layouts.yaml:19:5: toy\S+ has 0 elements here; there must be 32 to 65536"),
-    "a size that is not a power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:19:5: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
+    "a size that is not a power of two": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {row: "k", col: "n + 16"}', r"layouts.yaml:21:\d+: toy_m16n8k16_b_b16: sizes must be powers of two: col = 24"),
     "a layout of an operand that nothing has": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["q"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'q'; leave it out"),
     "a layout of an operand that has none": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["knob"], of: {family: "toy"}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: no variant that this entry is for has 'knob'; leave it out"),
     "a layout that no variant reaches": ("layouts.yaml", 'register_layouts:\n', 'register_layouts:\n  - {operands: ["a"], of: {family: "toy", bits: 8}, axes: {row: "m", col: "n"}, at: {row: "999 * lane + i", col: "i"}, source: "1"}\n', r"layouts.yaml:3:\d+: nothing that this condition admits has bits 8; leave it out"),
@@ -270,6 +271,23 @@ def test_what_an_operand_lacks_is_said_once_for_a_form(toy: Path) -> None:
     _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]')
     result = _run("validate", "--spec", toy)
     assert result.stderr.count("no entry of register_layouts covers operand 'b'") == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("layouts.yaml", 'slab: "i // each"', 'slab: "i // each + 64"', "slab = 64 at i=0, lane=0 is outside"),
+        ("layouts.yaml", 'slab: "i // each"', 'slab: "i //"', "syntax error in formula"),
+        ("instructions/scoop.yaml", '- {ptx: "7.0"', '- {when: {count: "x1"}, ptx: "7.0"', "a PTX ISA version"),
+    ],
+)
+def test_a_slip_that_many_variants_meet_is_one_error_a_place(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
+    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
+    _edit(spec / file, old, new)
+    *lines, _ = _run("validate", "--spec", spec).stderr.splitlines()
+    places = [line.partition(" ")[0] for line in lines if message in line]
+    assert places, lines
+    assert len(places) == len(set(places)), lines
 
 
 def test_two_families_with_one_file(toy: Path) -> None:

@@ -40,7 +40,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
             continue
         try:
             if key not in maps:
-                maps[key] = _bit_map(spec, plan)
+                maps[key] = _proven(spec, plan)
             layout = _layout(spec, kind, plan, maps[key])
             _prefixes(spec, plan, layout, variant)
         except EntryError as error:
@@ -61,7 +61,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
     if not problems:
         problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
     if problems:
-        raise SpecError(list(dict.fromkeys(problems)))
+        raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
     return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
 
 
@@ -143,6 +143,18 @@ def _prefixes(spec: Spec, plan: Plan, layout: Layout, variant: Variant) -> None:
             raise NotLinearError(f"{said}; the elements of a smaller size must be the first of the largest one")
 
 
+def _proven(spec: Spec, plan: Plan) -> BitMap:
+    """The bit map of a layout's formulas.
+
+    Raises:
+        EntryError: a formula cannot be evaluated, or leaves its matrix; or they are not a permutation of bits.
+    """
+    try:
+        return _bit_map(spec, plan)
+    except NotLinearError as error:
+        raise EntryError(FormulaError(str(error)), ("at", error.output) if error.output else ("at",)) from None
+
+
 def _bit_map(spec: Spec, plan: Plan) -> BitMap:
     """The bit map of a layout's formulas.
 
@@ -153,7 +165,8 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
     entry = spec.register_layouts[plan.entry]
     axes, threads = {axis: width(size) for axis, size in plan.axes.items()}, width(plan.threads)
     if unequal := [f"{axis} = {size}" for axis, size in plan.axes.items() if size != 1 << width(size)]:
-        raise NotLinearError(f"sizes must be powers of two: {', '.join(unequal)}")
+        axis = next(axis for axis, size in plan.axes.items() if size != 1 << width(size))
+        raise EntryError(FormulaError(f"sizes must be powers of two: {', '.join(unequal)}"), ("axes", axis))
     if entry.at.keys() == entry.axes.keys():
         inputs = {"i": max(sum(axes.values()) - threads, 0), "lane": threads}
         return linear(inputs, axes, lambda points: _to_axes(spec, entry, plan, points))

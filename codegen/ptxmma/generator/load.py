@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -128,7 +129,10 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         unknown = [key for key in instance if key not in allowed and not any(p.search(key) for p in patterns)]
         inside: Path_ = (*path, unknown[0])
         shown = allowed or [f"names like {pattern.pattern}" for pattern in patterns]
-        return Problem(document.keys[inside], f"unknown key {', '.join(map(repr, unknown))}; allowed here: {', '.join(shown)}")
+        return Problem(
+            document.keys[inside],
+            f"unknown key {', '.join(_with_nearest(key, allowed) for key in unknown)}; allowed here: {', '.join(shown)}",
+        )
     place = nearest(document, path)
     key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
     expected = schema.get("patternErrorMessage") or schema.get("description")
@@ -145,6 +149,12 @@ def _problem(document: Document, error: ValidationError) -> Problem:
     if error.validator in ("oneOf", "anyOf"):
         return Problem(place, f"{key}{_brief(instance)} is not allowed{hint}")
     return Problem(place, f"{key}{error.message}{hint}")
+
+
+def _with_nearest(key: str, allowed: Sequence[str]) -> str:
+    """An unknown key, and the allowed one that it may be a slip for."""
+    nearest_key = difflib.get_close_matches(key, allowed, n=1, cutoff=0.7)
+    return f"{key!r} (nearest: {nearest_key[0]!r})" if nearest_key else repr(key)
 
 
 def _brief(value: Any) -> str:

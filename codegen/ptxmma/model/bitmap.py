@@ -15,7 +15,14 @@ import msgspec
 
 
 class NotLinearError(ValueError):
-    """A function is not a permutation of bits; the message names the first point where it fails."""
+    """A function is not a permutation of bits; the message names the first point where it fails.
+
+    ``output`` is the output whose value is out of range there; ``""`` where no single one is wrong.
+    """
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
 
 
 class Run(NamedTuple):
@@ -127,7 +134,7 @@ def linear(
     for name, width in outputs.items():
         if min(values[name]) < 0 or max(values[name]) >= 1 << width:
             index, value = next((i, value) for i, value in enumerate(values[name]) if not 0 <= value < 1 << width)
-            raise NotLinearError(f"{name} = {value} at {at(index)} is outside 0..{(1 << width) - 1}")
+            raise NotLinearError(f"{name} = {value} at {at(index)} is outside 0..{(1 << width) - 1}", name)
     places = _packed(outputs, values)
     if len(set(places)) != len(places):
         seen: dict[int, int] = {}

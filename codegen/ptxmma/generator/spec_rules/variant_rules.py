@@ -54,12 +54,12 @@ def _requirements(context: RuleContext, variant: Variant, index: int, position: 
         first, second = (context.at("instructions", index, "observed", number) for number in numbers[:2])
         yield clash(f"two observations are for {variant.canonical}", second, first)
     elif not any(rule.ptx for rule in requirements.stated(variant)):
-        yield Problem(position, f"no rule under requires gives {variant.canonical} a PTX ISA version")
+        yield from context.once(position, f"no rule under requires gives {variant.canonical} a PTX ISA version")
     elif not any(rule.targets for rule in requirements.stated(variant)):
-        yield Problem(position, f"no rule under requires gives {variant.canonical} a target")
+        yield from context.once(position, f"no rule under requires gives {variant.canonical} a target")
     elif not requirements.accepting(context.spec, variant):
         rules = " and ".join(listed(rule.targets) for rule in requirements.stated(variant) if rule.targets)
-        yield Problem(position, f"the rules leave no target to {variant.canonical}: they ask for {rules}")
+        yield from context.once(position, f"the rules leave no target to {variant.canonical}: they ask for {rules}")
 
 
 def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[Problem]:
