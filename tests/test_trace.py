@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.cli import main
 from ptxmma.matrices.arrangements import Place
@@ -171,6 +171,19 @@ def test_traced_transpositions() -> None:
             (move,) = trace(instruction, row, col).moves
             assert read(target, move.target, None) == read(source, move.source, None)
             assert (move.target.lane, move.target.element) == instruction.operand("d").locate(row, col)
+
+
+def test_products_of_single_bits_are_the_operation_of_the_spelling(catalog: Catalog) -> None:
+    signs = {"and": "&", "xor": "^"}
+    seen = set()
+    for instruction in catalog.all(lambda entry: entry.operation == "multiply"):
+        named = {token for token in instruction.canonical.split(".") if token in signs}
+        bitwise = {statement.bitwise for statement in instruction.semantics()}
+        assert bitwise == (named or {""}), instruction.canonical
+        for name in named:
+            seen.add(name)
+            assert f"popc(a[row][k] {signs[name]} b[k][col])" in operation(instruction).statement(instruction)
+    assert seen == signs.keys()
 
 
 def test_statements_say_what_the_emulator_computes() -> None:

@@ -121,7 +121,7 @@ def _integers(given: GivenOperands, matrices: dict[str, Array]) -> Emulated:
     codes = {"a": _expanded(given, matrices)[0], "b": matrices["b"]}
     a, b = (elements.numbers(bits, given.multiplicand(name).element).astype(np.float64) for name, bits in codes.items())
     products = a @ b  # exact: far below 2**53
-    if given.semantics.multiply == "exclusive or":
+    if given.semantics.bitwise == "xor":
         products = a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * products
     total = products.astype(np.int64) + matrices["c"]
     limits = np.iinfo(np.int32)

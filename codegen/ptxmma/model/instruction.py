@@ -133,6 +133,7 @@ class Semantics(Entry, frozen=True, kw_only=True):
 
     when: tuple[Condition, ...] = ()
     multiply: Text  # "exact", "at least f32", …
+    bitwise: Literal["", "and", "xor"] = ""  # single bits only: the operation on them in place of products
     accumulate: Text  # "at least f32", "s32"
     sums: Name  # type whose precision the sums have at least: "f32"
     overflow: Literal["", "wrap", "saturate"] = ""  # integers only

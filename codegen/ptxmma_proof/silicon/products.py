@@ -75,7 +75,7 @@ def product(kernel: Kernel, made: Operands) -> Array:
     """D as numbers, (batch, m, n): the product of the matrices and the addend, by NumPy."""
     a, b = made.matrices["a"], made.matrices["b"]
     semantics = kernel.instruction.semantics()[0]
-    if semantics.multiply == "exclusive or":
+    if semantics.bitwise == "xor":
         total = (a[..., :, :, np.newaxis] ^ b[..., np.newaxis, :, :]).sum(-2)
     else:
         total = a @ b * made.keywords.get("imm_scale_a", 1) * made.keywords.get("imm_scale_b", 1)

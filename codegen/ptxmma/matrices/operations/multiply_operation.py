@@ -12,6 +12,9 @@ from ptxmma.matrices.operations.operation import Operation, element_text
 from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
 from ptxmma.model import InstructionSet
 
+#: The sign of a product, and of the operations on bits in its place.
+_SIGNS = {"": "*", "and": "&", "xor": "^"}
+
 
 class Source(NamedTuple):
     """An element of A or B that a term may multiply."""
@@ -61,11 +64,11 @@ class Multiply(Operation):
     def statement(self, instruction: Instruction) -> str:
         """A sum over K; of a sparse A over what is stored."""
         operands = product_operands(instruction)
-        meaning = {statement.multiply for statement in instruction.semantics()}
-        times = "^" if "exclusive or" in meaning else "&" if "and" in meaning else "*"
+        bitwise = next((statement.bitwise for statement in instruction.semantics() if statement.bitwise), "")
+        times = _SIGNS[bitwise]
         index = "j" if instruction.sparse else "k"
         a, b = f"{operands.a.name}[row][{index}]", f"{operands.b.name}[k][col]"
-        product = f"{a} {times} {b}" if times == "*" else f"popc({a} {times} {b})"
+        product = f"popc({a} {times} {b})" if bitwise else f"{a} {times} {b}"
         product += "".join(f" * {name}" for name in _scale_names(instruction))
         addend, result = (element_text(operand.name, operands.d.axes) for operand in (operands.c, operands.d))
         picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
