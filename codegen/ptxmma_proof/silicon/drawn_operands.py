@@ -124,11 +124,11 @@ class Builder:
 
     def _metadata(self, made: Operands, metadata: Array) -> None:
         """Metadata registers; the threads that the selector leaves out hold anything."""
-        held = self._instruction.metadata
+        layout = self._instruction.metadata
         operand = next(operand for operand in self._kernel.inputs if operand.kind == "metadata")
         selector = made.keywords.get("selector", 0)
-        registers = held.pack(metadata, selector)
-        read = held.pack(np.full_like(metadata, 0xFF), selector)
+        registers = layout.pack(metadata, selector)
+        read = layout.pack(np.full_like(metadata, 0xFF), selector, check=False)
         poison = self._random.integers(0, 1 << 32, registers.shape, np.uint32)
         registers = registers | (poison & ~read)
         made.registers[operand.name] = registers[..., np.newaxis]
