@@ -503,6 +503,18 @@ def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(tmp_path: Path)
     ), stderr
 
 
+def test_two_addresses_of_one_fragment(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
+    scoop = spec / "instructions/scoop.yaml"
+    second = '  also: {kind: "address", title: "another", of: "out", alignment: "16", row_bytes: "16", source: "3.1"}\n'
+    _edit(scoop, "operands: ", f"{second}operands: ")
+    _edit(scoop, '"out, [from]"', '"out, [from], [also]"')
+    stderr = _run("validate", "--spec", spec).stderr
+    assert re.search(
+        r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has from .*, also", stderr
+    )
+
+
 def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
     _edit(
         toy / "instructions/toy.yaml",
