@@ -201,6 +201,12 @@ def test_an_unknown_instruction() -> None:
     assert "it lacks '.sync'; closest:\n  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n" in result.output
 
 
+def test_an_empty_instruction() -> None:
+    result = CliRunner().invoke(main, ["show", ""])
+    assert result.exit_code == 2
+    assert "Error: INSTRUCTION is empty; `ptxmma list` has all instructions" in result.output
+
+
 def test_another_database(root: Path, toy_database: Path, tmp_path: Path) -> None:
     packaged = root / "generated" / "database" / "ptxmma.json"
     assert _show(_SPARSE, "--database", str(packaged)) == _show(_SPARSE)

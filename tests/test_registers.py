@@ -162,7 +162,7 @@ def test_addresses_are_not_packed() -> None:
     for call in (Operand.pack, Operand.unpack, Operand.pack_tiles, Operand.unpack_tiles):
         with pytest.raises(ValueError, match="operand 'p' is an address and holds no elements: coords"):
             call(address, np.zeros((1, 1, 32, 1), np.uint32))
-        with pytest.raises(ValueError, match="operand 'p' holds no elements"):
+        with pytest.raises(ValueError, match="operand 'p' holds no elements of a matrix; its role: address of the matrix"):
             call(whole, np.zeros((1, 1, 32, 1), np.uint32))
     with pytest.raises(ValueError, match="operand 'p' is an address and holds no elements"):
         address.computation(0, 0)

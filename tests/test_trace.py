@@ -300,6 +300,7 @@ def test_computations_and_descriptors() -> None:
         ((_F16, "--row", "20", "--col", "3"), "--row 20 is outside 0..15"),
         ((_F16, "--row", "2", "--col", "8"), "--col 8 is outside 0..7"),
         ((_F16, "--row", "2"), f"name an element of d of {_F16}: --col is missing"),
+        ((_F16,), f"name an element of d of {_F16}: --row, --col are missing"),
         ((_F16, "--row", "2", "--col", "3", "--computation", "1"), f"d of {_F16} has no --computation; its axes: --row 0..15, --col 0..7"),
         ((_QUADS, "--row", "2", "--col", "3", "--computation", "4"), "--computation 4 is outside 0..3"),
         ((_F16, "--row", "2", "--col", "3", "--selector", "0"), "is not sparse: it has no selector"),

@@ -66,6 +66,8 @@ def find(spelling: str, database: str | None) -> Instruction:
     """The instruction of a spelling.  For an unknown spelling, prints the closest and exits with 2."""
     from ptxmma.catalog.instructions import UnknownInstruction
 
+    if not spelling.strip():
+        raise click.UsageError("INSTRUCTION is empty; `ptxmma list` has all instructions")
     try:
         return catalog_of(database).find(spelling)
     except UnknownInstruction as error:

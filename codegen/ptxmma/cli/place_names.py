@@ -43,4 +43,6 @@ def place_answer(place: Place, table: Arrangement, bits: bool) -> Answer:
     """The place of an element: named by its bits, or by thread, register and number."""
     if bits:
         return {"place": place_bits(place, table)}
+    if table.layout.kind == "address":
+        return {"lane": place.lane}
     return {"lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}

@@ -77,5 +77,6 @@ def _axes(operand: Operand, numbers: Given, instruction: str) -> dict[str, int]:
     legal = {axis: range(operand.sizes[axis]) for axis in operand.layout.axes}
     axes = numbers_of(numbers, legal, f"{operand.name} of {instruction}")
     if missing := [f"--{axis}" for axis in operand.axes if axis not in axes]:
-        raise click.UsageError(f"name an element of {operand.name} of {instruction}: {', '.join(missing)} is missing")
+        lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        raise click.UsageError(f"name an element of {operand.name} of {instruction}: {lacks}")
     return axes

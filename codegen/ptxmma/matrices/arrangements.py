@@ -205,8 +205,10 @@ def short_name(instruction: Instruction, name: str) -> str:
     for each in described:
         if lowered in (each.of, each.name):
             raise Missing(f"{instruction.canonical} reads {each.of} from shared memory, through a descriptor: no register holds it")
-    has = f"it has {', '.join(operands)}" if operands else "no operand of it is spread over threads"
-    raise Missing(f"{instruction.canonical} has no operand {name!r} in registers; {has}")
+    laid_out = f"operands with a layout: {', '.join(operands)}" if operands else "none of its operands has one"
+    if any(lowered == each.name for form in instruction.forms for each in form.operands):
+        raise Missing(f"operand {name!r} of {instruction.canonical} has no layout; {laid_out}")
+    raise Missing(f"{instruction.canonical} has no operand {name!r}; {laid_out}")
 
 
 def _spread(instruction: Instruction) -> dict[str, Operand]:

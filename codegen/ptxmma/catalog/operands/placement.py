@@ -15,10 +15,11 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The part of an :class:`~ptxmma.Operand` that its layout decides.
 
     Attributes:
-        name, elements, sizes, layout: as in :class:`~ptxmma.Operand`.
+        name, title, elements, sizes, layout: as in :class:`~ptxmma.Operand`.
     """
 
     name: str
+    title: str
     elements: int = 0
     sizes: dict[str, int] = msgspec.field(default_factory=dict)
     layout: Layout | None = None
@@ -125,7 +126,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {', '.join(sorted(unknown))} does not fit")
         given |= named
         if missing := [axis for axis in self.axes if axis not in given]:
-            raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {', '.join(missing)} is missing")
+            lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            raise TypeError(f"operand {self.name!r} has the coordinates {', '.join(self.axes)}; {lacks}")
         return {axis: in_range(axis, given.get(axis, 0), self.sizes[axis], check=check) for axis in layout.axes}
 
     def fragment(self) -> Layout:
@@ -142,5 +144,5 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _placed(self) -> Layout:
         """The layout of its elements, or of the rows that its addresses name."""
         if self.layout is None or self.layout.kind not in ("fragment", "address"):
-            raise ValueError(f"operand {self.name!r} holds no elements of a matrix")
+            raise ValueError(f"operand {self.name!r} holds no elements of a matrix; its role: {self.title}")
         return self.layout
