@@ -21,6 +21,8 @@ export interface Layout {
   apart: string[];
   /** Axes whose size depends on N. */
   growing: string[];
+  /** The axis along which a product adds up: "col" of A, "row" of B; "" of others. */
+  summed: string;
   /** Inputs and outputs whose numbers are multiples of more than 1. */
   steps: Record<string, number>;
   /** How many low bits of an input or output are always 0. */
@@ -288,7 +290,7 @@ export interface DatabaseTables {
     observed?: string;
     source: string;
   }[];
-  layouts: Record<string, { axes: Record<string, number>; threads?: number; bits?: number; growing?: string[]; steps?: Record<string, number>; formula: number; map: number }>;
+  layouts: Record<string, { axes: Record<string, number>; threads?: number; bits?: number; growing?: string[]; summed?: string; steps?: Record<string, number>; formula: number; map: number }>;
   maps: Record<string, string>[];
   contents: string[];
   roles: {

@@ -4,6 +4,7 @@
 
 /** @typedef {import("./index.d.ts").Operand} Operand */
 /** @typedef {import("./index.d.ts").BitMap} BitMap */
+/** @typedef {import("./index.d.ts").Layout} Layout */
 /** @typedef {{size: number, dimension: string, weight: number}} Mode */
 /** @typedef {{extents: Record<string, number>, threads: Mode[], values: Mode[]}} View */
 
@@ -40,7 +41,7 @@ export function toTriton(operand) {
   const view = viewOf(operand);
   if (!view || !operand.layout || view.values.some((mode) => mode.size & (mode.size - 1))) return undefined;
   const names = Object.keys(view.extents);
-  const order = operand.layout.kind === "fragment" ? [...leadingAxes(names), "row", "col"] : names;
+  const order = operand.layout.kind === "fragment" ? [...leadingAxes(operand.layout), ...planeOf(operand.layout).filter(Boolean)] : names;
   const bases = (/** @type {Mode[]} */ modes) =>
     modes.flatMap((mode) =>
       Array.from({ length: Math.log2(mode.size) }, (_, bit) => order.map((name) => (name === mode.dimension ? mode.weight * 2 ** bit : 0))),
@@ -64,17 +65,18 @@ function viewOf(operand) {
   }
   const sizes = sizesOf(back);
   const values = modesOf(back, "i");
-  let step = sizes.col;
+  const [row, col] = planeOf(layout);
+  let step = sizes[col];
   if (layout.growing.length) {
     // The highest bits of i repeat the first columns up to N.
-    while (values.length && values[values.length - 1].dimension === "col" && values[values.length - 1].weight === step / 2) {
+    while (values.length && values[values.length - 1].dimension === col && values[values.length - 1].weight === step / 2) {
       step = /** @type {Mode} */ (values.pop()).weight;
     }
-    sizes.col = operand.sizes.col;
+    sizes[col] = operand.sizes[col];
   }
-  const matrix = layout.operands.includes("b") ? ["col", "row"] : ["row", "col"]; // CuTe's B is (N, K)
-  const extents = Object.fromEntries([...matrix, ...leadingAxes(Object.keys(sizes))].map((name) => [name, sizes[name]]));
-  return { extents, threads: modesOf(back, "lane"), values: [...values, { size: sizes.col / step, dimension: "col", weight: step }] };
+  const matrix = (layout.summed === row ? [col, row] : [row, col]).filter(Boolean); // CuTe's B is (N, K)
+  const extents = Object.fromEntries([...matrix, ...leadingAxes(layout)].map((name) => [name, sizes[name]]));
+  return { extents, threads: modesOf(back, "lane"), values: [...values, { size: sizes[col] / step, dimension: col, weight: step }] };
 }
 
 /**
@@ -96,12 +98,21 @@ function modesOf(map, input) {
 }
 
 /**
- * The axes that tell the matrices of a fragment apart.
- * @param {string[]} axes
+ * The axes that are the rows and columns of a fragment: its last two; "" of the rows where it has one.
+ * @param {Layout} layout
  * @returns {string[]}
  */
-function leadingAxes(axes) {
-  return axes.filter((axis) => !["row", "col", COPY].includes(axis));
+function planeOf(layout) {
+  return ["", ...layout.coordinates].slice(-2);
+}
+
+/**
+ * The axes that tell the matrices of a fragment apart.
+ * @param {Layout} layout
+ * @returns {string[]}
+ */
+function leadingAxes(layout) {
+  return Object.keys(layout.axes).filter((axis) => ![...planeOf(layout), COPY].includes(axis));
 }
 
 /**

@@ -51,6 +51,7 @@ function madeLayout(name) {
     coordinates,
     apart,
     growing: entry.growing ?? [],
+    summed: entry.summed ?? "",
     steps: entry.steps ?? {},
     zeros,
     threads: entry.threads ?? database.scopes.warp,

@@ -107,7 +107,7 @@ def _layout(layout: Layout, maps: _Interned, warp: int) -> dict[str, Any]:
     """
     bits = {name: " ".join(f"{output}:{bit}" for output, bit in places) for name, places in layout.map.bits.items()}
     bits["->"] = " ".join(layout.map.outputs)
-    about = _without_empty(bits=layout.bits, growing=layout.growing, steps=layout.steps, threads=layout.threads)
+    about = _without_empty(bits=layout.bits, growing=layout.growing, summed=layout.summed, steps=layout.steps, threads=layout.threads)
     if layout.threads == warp:
         del about["threads"]
     return {"axes": layout.axes} | about | {"formula": layout.entry, "map": maps.number(bits)}
