@@ -61,14 +61,14 @@ def _finish(run: Callable[[str], Result], record: Path | None, date: datetime | 
     if record is not None and any(partial) and record.resolve().parent == EVIDENCE.resolve():
         raise click.BadParameter(f"this run asks for a part; {EVIDENCE} holds the evidence of the whole", param_hint="--record")
     try:
-        found = run(f"{date or datetime.now():%Y-%m-%d}")
+        report = run(f"{date or datetime.now():%Y-%m-%d}")
         if record is not None:
-            witnesses.write(record, found.lines)
+            witnesses.write(record, report.lines)
     except (OSError, RuntimeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    for line in found.words:
+    for line in report.words:
         click.echo(line)
-    sys.exit(0 if found.agrees else 1)
+    sys.exit(0 if report.agrees else 1)
 
 
 @main.command()

@@ -91,7 +91,7 @@ def versions(cutlass: Path) -> dict[str, str]:
 
 
 def _nvcc() -> str:
-    found = shutil.which("nvcc")
-    if found is None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
         raise CompilerMissingError("nvcc is not on the PATH; it comes with the CUDA toolkit")
-    return found
+    return nvcc

@@ -79,12 +79,12 @@ def module(text: str, stems: Sequence[str]) -> Module:
     code = b"".join(clean for _, clean in tokens.cleaned([data]))
     registers = Scopes(code)
     said = {"version": "", "target": ""}
-    found = []
+    instructions = []
     for part in _parts(code.decode("latin-1")):
         if part["opcode"] and begins(part["opcode"], stems):
-            found.append(_found(part, registers.at(part.start("opcode"))))
+            instructions.append(_found(part, registers.at(part.start("opcode"))))
         said |= {name: part[name] for name in said if part[name]}
-    return Module(said["version"], said["target"], tuple(found))
+    return Module(said["version"], said["target"], tuple(instructions))
 
 
 def stems(catalog: Catalog) -> list[str]:

@@ -27,7 +27,7 @@ from ptxmma_proof import matrix, questions
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.corpus import extraction
 from ptxmma_proof.corpus.samples import Samples
-from ptxmma_proof.corpus.verdicts import ELSEWHERE, UNCHANGED, Asked, Held, Outcome, Verdict
+from ptxmma_proof.corpus.verdicts import ELSEWHERE, UNCHANGED, Asked, CorpusFile, Outcome, Verdict
 from ptxmma_proof.questions import Lines, Progress, quiet
 
 #: Lines for one process of an assembler.
@@ -68,22 +68,22 @@ def judge(
     material = _Material.of(catalog, modules, assemblers, most)
     every = list(_asked(catalog, modules, material))
     verdicts = _verdicts(checker, catalog, every, cache, jobs, progress)
-    known = {(found.asked.target, found.asked.version, found.line): found for found in verdicts}
-    stands = [_as_it_stands(checker, held, known) for held in modules]
-    placed = [_in_place(checker, held, material, known) for held in modules]
-    differing = [found for found in verdicts if not found.agrees]
+    known = {(verdict.asked.target, verdict.asked.version, verdict.line): verdict for verdict in verdicts}
+    stands = [_as_it_stands(checker, file, known) for file in modules]
+    placed = [_in_place(checker, file, material, known) for file in modules]
+    differing = [verdict for verdict in verdicts if not verdict.agrees]
     # What differs in a module differs of the line alone, too, or else the module makes the difference.
-    alone = {(found.asked.target, found.asked.version, found.line) for found in differing}
-    for found in (found for each in (*stands, *placed) for found in each.differing):
-        if (found.asked.target, found.asked.version, found.line) not in alone:
-            differing.append(found)
-    lines = [known[held.module.target, held.module.version, one.line] for held in modules for one in held.module.instructions]
+    alone = {(verdict.asked.target, verdict.asked.version, verdict.line) for verdict in differing}
+    for verdict in (verdict for each in (*stands, *placed) for verdict in each.differing):
+        if (verdict.asked.target, verdict.asked.version, verdict.line) not in alone:
+            differing.append(verdict)
+    lines = [known[file.module.target, file.module.version, one.line] for file in modules for one in file.module.instructions]
     return Outcome(
         modules=modules,
-        distinct=len({(found.asked.target, found.asked.version, found.line) for found in lines}),
+        distinct=len({(verdict.asked.target, verdict.asked.version, verdict.line) for verdict in lines}),
         counted=sum(each.counted for each in stands),
-        refused=sum(found.refused is not None for found in lines),
-        false_alarms=sum(found.refused is None for each in stands for found in each.differing),
+        refused=sum(verdict.refused is not None for verdict in lines),
+        false_alarms=sum(verdict.refused is None for each in stands for verdict in each.differing),
         mutants=sum(kind != UNCHANGED for each in every for kind in each.kinds.values()),
         in_place=sum(each.changed for each in placed),
         disagreements=differing,
@@ -91,14 +91,14 @@ def judge(
     )
 
 
-def read(catalog: Catalog, folder: Path) -> Iterator[Held]:
+def read(catalog: Catalog, folder: Path) -> Iterator[CorpusFile]:
     """The modules of a corpus that have a matrix instruction."""
     stems = extraction.stems(catalog)
     for path in sorted(folder.rglob("*.ptx")):
         text = path.read_text(encoding="utf-8")
-        found = extraction.module(text, stems)
-        if found.instructions:
-            yield Held(path.relative_to(folder).parts[0], path, text, found)
+        module = extraction.module(text, stems)
+        if module.instructions:
+            yield CorpusFile(path.relative_to(folder).parts[0], path, text, module)
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------------------
@@ -113,11 +113,11 @@ class _Material(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, catalog: Catalog, modules: Sequence[Held], assemblers: Sequence[Assembler], most: int) -> _Material:
+    def of(cls, catalog: Catalog, modules: Sequence[CorpusFile], assemblers: Sequence[Assembler], most: int) -> _Material:
         speakers = matrix.newest(catalog, assemblers)
-        for held in modules:
-            if held.module.target not in speakers:
-                raise UnjudgedError(f"{held.path}: no assembler that is here knows {held.module.target}: fetch them with `make assemblers`")
+        for file in modules:
+            if file.module.target not in speakers:
+                raise UnjudgedError(f"{file.path}: no assembler that is here knows {file.module.target}: fetch them with `make assemblers`")
         return cls(speakers, extraction.stems(catalog), Samples(catalog), most)
 
     def mutants(self, line: str) -> dict[str, str]:
@@ -126,11 +126,11 @@ class _Material(NamedTuple):
         return {text: kind for text, kind in changed.items() if extraction.begins(ptx.split(text)[0], self.stems)}
 
 
-def _asked(catalog: Catalog, modules: Sequence[Held], material: _Material) -> Iterator[Asked]:
+def _asked(catalog: Catalog, modules: Sequence[CorpusFile], material: _Material) -> Iterator[Asked]:
     lines: dict[tuple[str, str, str], dict[str, None]] = {}
-    for held in modules:
-        key = held.source, held.module.target, held.module.version
-        lines.setdefault(key, {}).update(dict.fromkeys(found.line for found in held.module.instructions))
+    for file in modules:
+        key = file.source, file.module.target, file.module.version
+        lines.setdefault(key, {}).update(dict.fromkeys(instruction.line for instruction in file.module.instructions))
     for (source, target, version), own in lines.items():
         assembler = material.speakers[target]
         kinds = dict.fromkeys(own, UNCHANGED)
@@ -140,7 +140,7 @@ def _asked(catalog: Catalog, modules: Sequence[Held], material: _Material) -> It
         for other in matrix.versions_of(catalog, assembler):
             if other != version and Version(other) >= _first(catalog, target):
                 yield Asked(assembler, target, other, source, dict.fromkeys(own, ELSEWHERE))
-    every = dict.fromkeys(sorted({line for found in lines.values() for line in found}), ELSEWHERE)
+    every = dict.fromkeys(sorted({line for group in lines.values() for line in group}), ELSEWHERE)
     for target, assembler in material.speakers.items():
         yield Asked(assembler, target, assembler.ptx, "", every)
 
@@ -162,14 +162,14 @@ def _verdicts(checker: Checker, catalog: Catalog, every: Sequence[Asked], cache:
         for texts in _batches(list(each.kinds))
     ]
     answers = questions.ask([question for _, question in batches], cache, jobs, progress)
-    found = []
+    verdicts = []
     for (each, question), answer in zip(batches, answers, strict=True):
         refused = questions.by_line(answer)
         text, first = ptx.module(each.version, each.target, question.lines.texts, banks)
         errors = {line - first: message for line, message in _errors(checker.check(text)).items()}
         for number, line in enumerate(question.lines.texts):
-            found.append(Verdict(each, line, refused.get(number), errors.get(number)))
-    return found
+            verdicts.append(Verdict(each, line, refused.get(number), errors.get(number)))
+    return verdicts
 
 
 def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -178,7 +178,7 @@ def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _errors(findings: Findings) -> dict[int, str]:
     """The first error of each line."""
-    return {found.line: f"{found.message} [{found.rule}]" for found in reversed(findings.findings) if found.severity == "error"}
+    return {finding.line: f"{finding.message} [{finding.rule}]" for finding in reversed(findings.findings) if finding.severity == "error"}
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------------------
@@ -195,36 +195,36 @@ class _Read(NamedTuple):
 _Known = Mapping[tuple[str, str, str], Verdict]
 
 
-def _as_it_stands(checker: Checker, held: Held, known: _Known) -> _Read:
-    return _compared(checker, held, held.text, held.module, [found.line for found in held.module.instructions], known)
+def _as_it_stands(checker: Checker, file: CorpusFile, known: _Known) -> _Read:
+    return _compared(checker, file, file.text, file.module, [instruction.line for instruction in file.module.instructions], known)
 
 
-def _in_place(checker: Checker, held: Held, material: _Material, known: _Known) -> _Read:
+def _in_place(checker: Checker, file: CorpusFile, material: _Material, known: _Known) -> _Read:
     """The module with some of its instructions changed, each to a mutant that names no register that it did not."""
-    chance = random.Random(held.path.name)
-    lines = [found.line for found in held.module.instructions]
+    chance = random.Random(file.path.name)
+    lines = [instruction.line for instruction in file.module.instructions]
     changes: dict[int, str] = {}
     for number in chance.sample(range(len(lines)), min(_IN_PLACE, len(lines))):
-        found = held.module.instructions[number]
-        pool = [text for text in material.mutants(found.line) if found.named(text)]
+        instruction = file.module.instructions[number]
+        pool = [text for text in material.mutants(instruction.line) if instruction.named(text)]
         if pool:
             lines[number] = chance.choice(pool)
-            changes[found.offset] = found.named(lines[number]) or ""
-    text = extraction.rewritten(held.text, changes)
-    return _compared(checker, held, text, extraction.module(text, material.stems), lines, known)._replace(changed=len(changes))
+            changes[instruction.offset] = instruction.named(lines[number]) or ""
+    text = extraction.rewritten(file.text, changes)
+    return _compared(checker, file, text, extraction.module(text, material.stems), lines, known)._replace(changed=len(changes))
 
 
-def _compared(checker: Checker, held: Held, text: str, module: extraction.Module, lines: Sequence[str], known: _Known) -> _Read:
+def _compared(checker: Checker, file: CorpusFile, text: str, module: extraction.Module, lines: Sequence[str], known: _Known) -> _Read:
     """The checker's errors in a text, one for each statement, against what the assembler said of its line."""
     findings = checker.check(text)
     ends = [match.start() for match in re.finditer("\n", text)]
-    starts = [bisect.bisect_left(ends, found.offset) + 1 for found in module.instructions]
+    starts = [bisect.bisect_left(ends, instruction.offset) + 1 for instruction in module.instructions]
     errors: dict[int, str] = {}
     for place, message in _errors(findings).items():
         errors.setdefault(max(0, bisect.bisect_right(starts, place) - 1), message)
     differing = []
     for number, line in enumerate(lines):
-        verdict = known[held.module.target, held.module.version, line]._replace(error=errors.get(number))
+        verdict = known[file.module.target, file.module.version, line]._replace(error=errors.get(number))
         if not verdict.agrees:
             differing.append(verdict)
     return _Read(findings.instructions, 0, tuple(differing))

@@ -20,7 +20,7 @@ ELSEWHERE = "other target or version"
 _OF_LISTS = "[list]"
 
 
-class Held(NamedTuple):
+class CorpusFile(NamedTuple):
     """A module of the corpus."""
 
     source: str
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
 class Outcome(NamedTuple):
     """All that was found."""
 
-    modules: list[Held]
+    modules: list[CorpusFile]
     distinct: int  # instructions that differ in more than the names of registers, in each module's target and version
     counted: int  # instructions that the checker found
     refused: int  # by the assembler, as they stand
@@ -74,7 +74,7 @@ class Outcome(NamedTuple):
     @property
     def instructions(self) -> int:
         """Matrix instructions in all modules."""
-        return sum(len(held.module.instructions) for held in self.modules)
+        return sum(len(file.module.instructions) for file in self.modules)
 
     @property
     def agrees(self) -> bool:
@@ -83,11 +83,11 @@ class Outcome(NamedTuple):
 
     def words(self) -> Iterator[str]:
         """The run in words."""
-        for found in self.disagreements:
-            asked = found.asked
-            answer = "accepted" if found.refused is None else "refused"
-            kind = asked.kinds.get(found.line, UNCHANGED)
-            yield f"{asked.target}, PTX ISA {asked.version}, {kind}: {answer} by ptxas: {found.line} ({found.refused or found.error})"
+        for verdict in self.disagreements:
+            asked = verdict.asked
+            answer = "accepted" if verdict.refused is None else "refused"
+            kind = asked.kinds.get(verdict.line, UNCHANGED)
+            yield f"{asked.target}, PTX ISA {asked.version}, {kind}: {answer} by ptxas: {verdict.line} ({verdict.refused or verdict.error})"
         yield (
             f"{len(self.modules)} modules, {self.instructions} instructions, {self.counted} found, {self.false_alarms} false alarms; "
             f"{self.mutants} mutants, {self.in_place} in place; {len(self.disagreements)} disagreements"
@@ -98,7 +98,7 @@ class Outcome(NamedTuple):
         tools = [*makers.recorded(folder, date), *(sweep.tool(each, date) for each in self.judges)]
         totals = {
             "modules": len(self.modules),
-            "bytes": sum(len(held.text.encode()) for held in self.modules),
+            "bytes": sum(len(file.text.encode()) for file in self.modules),
             "instructions": self.instructions,
             "counted": self.counted,
             "distinct": self.distinct,

@@ -173,12 +173,12 @@ class _Rows:
         """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
         register = operand.register_types[0] if operand.register_types else ""
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
-        held = [operand.registers, register, layout, operand.elements, operand.element_type or "", operand.bits, operand.shift]
-        held += [operand.row_bytes, operand.alignment, operand.default]
+        fields = [operand.registers, register, layout, operand.elements, operand.element_type or "", operand.bits, operand.shift]
+        fields += [operand.row_bytes, operand.alignment, operand.default]
         if operand.default is None:
-            while held and held[-1] in (0, -1, "", None):
-                held.pop()
-        return held
+            while fields and fields[-1] in (0, -1, "", None):
+                fields.pop()
+        return fields
 
 
 def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:

@@ -74,15 +74,15 @@ function arrangementOf(name, operand, layout) {
       /** @type {Record<string, number>} */
       const at = { [axes[0]]: row, [axes[1]]: col };
       for (const [axis, values] of Object.entries(legal)) at[axis] = Math.max(values.indexOf(chosen[axis] ?? values[0]), 0);
-      const found = toPlace(at);
-      return place(found.lane, counter ? found[counter] : 0);
+      const point = toPlace(at);
+      return place(point.lane, counter ? point[counter] : 0);
     },
     at(lane, element) {
-      const found = toAxes({ lane, [counter]: element });
+      const point = toAxes({ lane, [counter]: element });
       /** @type {Record<string, number>} */
       const coordinates = {};
-      for (const axis of axes) if (axis) coordinates[axis] = found[axis];
-      for (const [axis, values] of Object.entries(legal)) coordinates[axis] = values[found[axis]];
+      for (const axis of axes) if (axis) coordinates[axis] = point[axis];
+      for (const [axis, values] of Object.entries(legal)) coordinates[axis] = values[point[axis]];
       return coordinates;
     },
   };

@@ -280,8 +280,8 @@ function extentsOf(entry, qualifiers) {
  */
 export function sizesIn(pattern, value) {
   const names = [...pattern.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-  const found = new RegExp(`^${pattern.replace(/\{\w+\}/g, "([0-9]+)")}$`).exec(value);
-  return found ? Object.fromEntries(names.map((name, place) => [name, Number(found[place + 1])])) : {};
+  const match = new RegExp(`^${pattern.replace(/\{\w+\}/g, "([0-9]+)")}$`).exec(value);
+  return match ? Object.fromEntries(names.map((name, place) => [name, Number(match[place + 1])])) : {};
 }
 
 /**

@@ -5,7 +5,7 @@ import { instructionGroups, instructionOf, syntaxParts } from "./instructions.js
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
-/** @typedef {{ordered: Map<string, number>, found: Map<string, Instruction>, values: Map<string, Set<string>>}} SpellingIndex */
+/** @typedef {{ordered: Map<string, number>, instructions: Map<string, Instruction>, values: Map<string, Set<string>>}} SpellingIndex */
 
 /** @type {Map<InstructionSet, SpellingIndex>} */
 const spellingIndices = new Map();
@@ -21,8 +21,8 @@ export function instructionMeant(spelling) {
     const opcode = entry.opcode || entry.syntax.split(".")[0];
     const tokens = text.split(".");
     if (!`${text}.`.startsWith(`${opcode}.`) || !fixedTokens(entry).every((token) => tokens.includes(token))) continue;
-    const found = meantBy(entry, tokens);
-    if (found) return found;
+    const instruction = meantBy(entry, tokens);
+    if (instruction) return instruction;
   }
   return undefined;
 }
@@ -43,12 +43,12 @@ function fixedTokens(entry) {
 function meantBy(entry, given) {
   const index = indexOf(entry);
   const tokens = given.filter((token, place) => !(entry.repeatable ?? []).includes(token) || given.indexOf(token) === place);
-  const found = index.found.get(spellingKey(entry, index, tokens));
-  if (found) return found;
+  const instruction = index.instructions.get(spellingKey(entry, index, tokens));
+  if (instruction) return instruction;
   for (const [name, { default: defaults }] of Object.entries(entry.qualifiers ?? {})) {
     if (!defaults || tokens.some((token) => index.values.get(name)?.has(token))) continue;
     for (const { value, when } of defaults) {
-      const fuller = index.found.get(spellingKey(entry, index, [...tokens, value]));
+      const fuller = index.instructions.get(spellingKey(entry, index, [...tokens, value]));
       if (fuller && (!when || when.some((condition) => holds(condition, fuller)))) return fuller;
     }
   }
@@ -57,12 +57,12 @@ function meantBy(entry, given) {
 
 /**
  * @param {Record<string, (string | number)[]>} condition
- * @param {Instruction} found
+ * @param {Instruction} instruction
  * @returns {boolean}
  */
-function holds(condition, found) {
+function holds(condition, instruction) {
   /** @type {Record<string, string | number>} */
-  const facts = { ...found.extents, ...found.qualifiers, name: found.name, family: found.family };
+  const facts = { ...instruction.extents, ...instruction.qualifiers, name: instruction.name, family: instruction.family };
   return Object.entries(condition).every(([key, allowed]) => allowed.includes(facts[key] ?? ""));
 }
 
@@ -82,8 +82,8 @@ function indexOf(entry) {
   (entry.ordered ?? []).forEach((names, group) => {
     for (const name of names) for (const token of values.get(name) ?? [name]) ordered.set(token, group);
   });
-  index = { ordered, found: new Map(), values };
-  for (const member of members) index.found.set(spellingKey(entry, index, member.canonical.split(".")), member);
+  index = { ordered, instructions: new Map(), values };
+  for (const member of members) index.instructions.set(spellingKey(entry, index, member.canonical.split(".")), member);
   spellingIndices.set(entry, index);
   return index;
 }

@@ -186,15 +186,15 @@ function lanePart(panel, lane, follow) {
   const registers = new Map();
   panel.places.forEach((place, index) => {
     if (place.lane !== lane) return;
-    const held = registers.get(place.register) ?? [];
-    held.push([place, Math.floor(index / panel.cols), index % panel.cols]);
-    registers.set(place.register, held);
+    const elements = registers.get(place.register) ?? [];
+    elements.push([place, Math.floor(index / panel.cols), index % panel.cols]);
+    registers.set(place.register, elements);
   });
-  const rows = [...registers].sort(([one], [other]) => one - other).map(([register, held]) => {
-    held.sort(([one], [other]) => one.low - other.low);
-    const buttons = held.map(([place, row, col]) => h("button", { type: "button", class: "link", title: `bits ${bitsOf(place)}`, onclick: () => follow(panel, row, col) }, `[${row}][${col}]`));
+  const rows = [...registers].sort(([one], [other]) => one - other).map(([register, elements]) => {
+    elements.sort(([one], [other]) => one.low - other.low);
+    const buttons = elements.map(([place, row, col]) => h("button", { type: "button", class: "link", title: `bits ${bitsOf(place)}`, onclick: () => follow(panel, row, col) }, `[${row}][${col}]`));
     const name = table.layout.kind === "fragment" ? `${table.name}${register}` : table.operand.name;
     return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, buttons));
   });
-  return h("section", {}, h("h3", {}, panel.title), rows.length ? h("table", { class: "held" }, h("tbody", {}, rows)) : h("p", {}, "Nothing."));
+  return h("section", {}, h("h3", {}, panel.title), rows.length ? h("table", { class: "register-contents" }, h("tbody", {}, rows)) : h("p", {}, "Nothing."));
 }

@@ -25,7 +25,7 @@ export class Picker {
    */
   update(instruction, state, changed) {
     if (!changed.has("i") && !changed.has("target")) return;
-    const held = document.activeElement instanceof HTMLElement ? document.activeElement.closest("label")?.textContent : undefined;
+    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.closest("label")?.textContent : undefined;
     const sliding = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "range" && this.element.contains(document.activeElement);
     if (sliding && changed.size === 1 && this.slider && instruction.group.numbers.length === Number(this.slider.max) + 1) {
       this.#said(instruction);
@@ -40,7 +40,7 @@ export class Picker {
       choice("Instruction", names, instruction.name, (name) => this.#take(allowed.filter((group) => group.entry.name === name), instruction)),
       ...this.#parts(instruction, members),
     );
-    if (held) for (const label of this.element.querySelectorAll("label")) if (label.firstChild?.textContent && held.startsWith(label.firstChild.textContent)) label.querySelector("select")?.focus();
+    if (focused) for (const label of this.element.querySelectorAll("label")) if (label.firstChild?.textContent && focused.startsWith(label.firstChild.textContent)) label.querySelector("select")?.focus();
   }
 
   /**

@@ -29,24 +29,24 @@ export function answersTo(given, wanted = () => true) {
   const bits = /^0x[0-9a-f]{9,16}$/i.exec(text);
   if (bits) return [{ text: `Descriptor ${text}`, note: "matrix descriptor", set: { v: "memory", bits: text.toLowerCase() } }];
   const { words, set } = selectionIn(text);
-  const answers = named(words).map((found) => answer(found, set));
+  const answers = named(words).map((instruction) => answer(instruction, set));
   if (answers.length) return answers.slice(0, MOST);
   const { targets, rest } = targetsIn(words);
   if (targets.length > 1 || (targets.length && !rest)) return targets.map((target) => ({ text: targetText(target), note: "only what this target accepts", set: { target } }));
-  const found = byWords(rest, targets[0] ?? "", wanted);
-  return found.slice(0, MOST).map((each) => answer(each, { ...set, ...(targets.length ? { target: targets[0] } : {}) }));
+  const matches = byWords(rest, targets[0] ?? "", wanted);
+  return matches.slice(0, MOST).map((each) => answer(each, { ...set, ...(targets.length ? { target: targets[0] } : {}) }));
 }
 
 /**
- * @param {Instruction} found
+ * @param {Instruction} instruction
  * @param {Partial<State>} set
  * @returns {Answer}
  */
-function answer(found, set) {
-  const { group } = found;
+function answer(instruction, set) {
+  const { group } = instruction;
   const many = group.numbers.length > 1 ? ` · ${group.extent.toUpperCase()} = ${group.numbers[0]}…${group.numbers[group.numbers.length - 1]}` : "";
-  const [first] = Object.keys(found.accepted);
-  return { text: found.canonical, note: `${first ?? "no target"}${Object.keys(found.accepted).length > 1 ? " and others" : ""}${many}`, set: { i: found.canonical, ...set } };
+  const [first] = Object.keys(instruction.accepted);
+  return { text: instruction.canonical, note: `${first ?? "no target"}${Object.keys(instruction.accepted).length > 1 ? " and others" : ""}${many}`, set: { i: instruction.canonical, ...set } };
 }
 
 /**
@@ -69,11 +69,11 @@ function selectionIn(text) {
  */
 function named(text) {
   const spellings = text.match(/[a-z_]+[a-z0-9_]*(?:\.[\w:]+)+/gi) ?? [];
-  const bySpelling = spellings.map((spelling) => instructionMeant(spelling)).filter((found) => found !== undefined);
+  const bySpelling = spellings.map((spelling) => instructionMeant(spelling)).filter((instruction) => instruction !== undefined);
   if (bySpelling.length) return bySpelling;
   for (const word of text.match(/\w+/g) ?? []) {
-    const found = byIdentifier(word);
-    if (found) return [found];
+    const instruction = byIdentifier(word);
+    if (instruction) return [instruction];
   }
   const tokens = atomTokens(text);
   if (tokens.size < 2 || !/_/.test(text)) return [];
@@ -107,8 +107,8 @@ function byIdentifier(word) {
   for (const { group } of entry.length ? entries() : []) {
     if (!entry.includes(group.entry)) continue;
     for (const number of group.numbers) {
-      const found = instructionOf(group, number);
-      if (found.identifier === word) return found;
+      const instruction = instructionOf(group, number);
+      if (instruction.identifier === word) return instruction;
     }
   }
   return undefined;
@@ -123,8 +123,8 @@ function byIdentifier(word) {
  */
 function byWords(text, target, wanted) {
   const words = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
-  /** @type {{found: Instruction, score: number}[]} */
-  const found = [];
+  /** @type {{instruction: Instruction, score: number}[]} */
+  const scored = [];
   for (const { group, words: known } of entries()) {
     if (target && !(target in group.accepted)) continue;
     const number = words.map((word) => numberIn(group, word)).find((each) => each !== undefined);
@@ -133,9 +133,9 @@ function byWords(text, target, wanted) {
     if (!words.every((word) => all.includes(word)) || !wanted(instruction)) continue;
     const tokens = instruction.canonical.split(".");
     const exact = words.filter((word) => tokens.includes(word)).length;
-    found.push({ found: instruction, score: exact * 10 + Number(instruction.documented) * 5 - tokens.length });
+    scored.push({ instruction, score: exact * 10 + Number(instruction.documented) * 5 - tokens.length });
   }
-  return found.sort((one, other) => other.score - one.score).map((each) => each.found);
+  return scored.sort((one, other) => other.score - one.score).map(({ instruction }) => instruction);
 }
 
 /**
