@@ -83,13 +83,50 @@ export const database = {
   {
    "target": "sm_86",
    "architecture": "Ampere",
-   "names": ["A40","A10","A16","A2","RTX A6000","RTX A5000","RTX A4000","RTX A2000","GeForce RTX 3090 Ti","GeForce RTX 3090","GeForce RTX 3080","GeForce RTX 3070","GeForce RTX 3060","GeForce RTX 3050"]
+   "names": [
+    "A40",
+    "A10",
+    "A16",
+    "A2",
+    "RTX A6000",
+    "RTX A5000",
+    "RTX A4000",
+    "RTX A3000",
+    "RTX A2000",
+    "GeForce RTX 3090 Ti",
+    "GeForce RTX 3090",
+    "GeForce RTX 3080 Ti",
+    "GeForce RTX 3080",
+    "GeForce RTX 3070 Ti",
+    "GeForce RTX 3070",
+    "GeForce RTX 3060 Ti",
+    "GeForce RTX 3060",
+    "GeForce RTX 3050 Ti",
+    "GeForce RTX 3050"
+   ]
   },
   {"target":"sm_87","architecture":"Ampere","names":["Jetson AGX Orin","Jetson Orin NX","Jetson Orin Nano"]},
   {
    "target": "sm_89",
    "architecture": "Ada",
-   "names": ["L4","L40","L40S","RTX 6000 Ada","RTX 5000 Ada","RTX 4000 Ada","RTX 2000 Ada","GeForce RTX 4090","GeForce RTX 4080","GeForce RTX 4070","GeForce RTX 4060"]
+   "names": [
+    "L4",
+    "L40",
+    "L40S",
+    "RTX 6000 Ada",
+    "RTX 5000 Ada",
+    "RTX 4500 Ada",
+    "RTX 4000 Ada",
+    "RTX 4000 SFF Ada",
+    "RTX 2000 Ada",
+    "GeForce RTX 4090",
+    "GeForce RTX 4080",
+    "GeForce RTX 4070 Ti",
+    "GeForce RTX 4070",
+    "GeForce RTX 4060 Ti",
+    "GeForce RTX 4060",
+    "GeForce RTX 4050"
+   ]
   },
   {"target":"sm_90a","architecture":"Hopper","names":["H100","H200","GH200"]},
   {"target":"sm_100a","architecture":"Blackwell","names":["B200","GB200"]},
@@ -103,6 +140,8 @@ export const database = {
     "RTX PRO 5000 Blackwell",
     "RTX PRO 4500 Blackwell",
     "RTX PRO 4000 Blackwell",
+    "RTX PRO 4000 Blackwell SFF Edition",
+    "RTX PRO 2000 Blackwell",
     "GeForce RTX 5090",
     "GeForce RTX 5080",
     "GeForce RTX 5070 Ti",

@@ -38,15 +38,20 @@ def target_named(spec: Spec, given: str) -> str:
 
 
 def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
-    """The targets that a name may mean, each with its products: by the whole name of a product, or by some of its words."""
-    words = _words(text) - {"nvidia", "pcie", "sxm", "nvl", "gpu"}
+    """The targets that a name may mean, each with its products.
+
+    The name is that of a product, of an architecture, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
+    ``"NVIDIA A100-SXM4-80GB"``.
+    """
+    words = _words(text) - {"nvidia", "gpu"}
     if not words:
         return {}
     every = [(gpu, name, _words(name)) for gpu in spec.gpus for name in gpu.names]
     whole = [(gpu.target, name) for gpu, name, own in every if own == words]
-    parts = [(gpu.target, name) for gpu, name, own in every if words <= own]
+    parts = [(gpu.target, name) for gpu, name, own in every if words < own]
+    longer = [(gpu.target, name) for gpu, name, own in every if own < words]
     family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
-    return _grouped(whole or family or parts)
+    return _grouped(whole or family or parts or longer)
 
 
 def _words(text: str) -> set[str]:
