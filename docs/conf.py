@@ -8,6 +8,8 @@ from docutils.writers.html5_polyglot import HTMLTranslator
 from sphinx.application import Sphinx
 
 import ptxmma
+from ptxmma import paths
+from ptxmma.generator import pipeline, write
 
 project = "ptxmma"
 author = "the ptxmma authors"
@@ -52,6 +54,12 @@ def _as_mathml(translator: HTMLTranslator, node: nodes.Node) -> None:
     HTMLTranslator.visit_math(translator, node)
 
 
+def _make_reference(_app: Sphinx) -> None:
+    """Writes the pages of the reference from the spec, before Sphinx looks for pages; pages that did not change are left alone."""
+    write.write(pipeline.changes(pipeline.read(paths.SPEC), paths.CHECKOUT, ["docs"]), paths.CHECKOUT)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("builder-inited", _make_reference)
     app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.cli import main
+from ptxmma.generator.emit import docs
 from ptxmma.matrices.arrangements import arrangement, names
 from shown_sessions import is_shown, printed, sessions
 
@@ -406,8 +407,8 @@ def test_a_large_matrix_has_a_cell_for_each_register() -> None:
 @pytest.mark.parametrize(
     ("spelling", "operand", "name"), [(_F16, "a", "mma_m16n8k16_a_b16"), (_SPARSE, "metadata", "mma_sp_m16n8k16_metadata_b16")]
 )
-def test_the_picture_is_that_of_the_reference(root: Path, spelling: str, operand: str, name: str) -> None:
-    reference = (root / "docs" / "reference" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+def test_the_picture_is_that_of_the_reference(catalog: Catalog, spelling: str, operand: str, name: str) -> None:
+    (reference,) = (output.text for output in docs.emit(catalog) if output.path.endswith(f"/{name}.svg"))
     drawn = layout(spelling, operand, "--format", "svg")
     opening, _, rest = drawn.partition("\n")
     assert reference.startswith(opening)

@@ -24,7 +24,7 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
-    """Generate headers, Python, CUDA wrappers, the database and docs from the spec.
+    """Generate headers, CUDA wrappers, Python, JavaScript and the database from the spec; `--only docs` the pages of the reference.
 
     \b
     Example:

@@ -43,7 +43,8 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
 def changes(catalog: Catalog, out: Path, only: Sequence[str] = ()) -> list[Change]:
     """The changes below ``out`` that make it match the outputs of the spec."""
     at_home = (out / "spec" / "schema").resolve() == paths.SCHEMAS.resolve()
-    names = list(only) or [name for name, emitter in EMITTERS.items() if at_home or not emitter.of_the_generator]
+    usual = [name for name, emitter in EMITTERS.items() if not emitter.on_request and (at_home or not emitter.of_the_generator)]
+    names = list(only) or usual
     folders = {folder for name in names for folder in EMITTERS[name].folders}
     # A folder that two outputs share is swept only when both are made.
     folders -= {folder for name, emitter in EMITTERS.items() if name not in names for folder in emitter.folders}

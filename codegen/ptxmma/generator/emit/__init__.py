@@ -21,11 +21,13 @@ class Emitter(NamedTuple):
         module: the module with its ``emit``; that of this package with the name of the output where it is empty.
         of_the_generator: whether it is the same for every spec: made only in the checkout that the generator runs from, or where asked
             for by name.
+        on_request: whether it is made only where asked for by name: the site makes its reference whenever it is built.
     """
 
     folders: tuple[str, ...] = ()
     module: str = ""
     of_the_generator: bool = False
+    on_request: bool = False
 
 
 #: Outputs by the name that ``ptxmma generate --only`` takes.
@@ -39,7 +41,7 @@ EMITTERS: dict[str, Emitter] = {
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
     "javascript": Emitter(("generated/javascript",)),
     "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),
-    "docs": Emitter(("docs/reference",)),
+    "docs": Emitter(("docs/reference",), on_request=True),
     "readme": Emitter(),
     "schemas": Emitter(("spec/schema",), of_the_generator=True),
 }
@@ -57,6 +59,6 @@ class Output(NamedTuple):
 
 
 def emit(catalog: Catalog, only: Iterable[str] = ()) -> Iterator[Output]:
-    """Every file that the named outputs consist of; without names, of all."""
-    for name in only or EMITTERS:
+    """Every file that the named outputs consist of; without names, of all that are not on request."""
+    for name in only or [name for name, emitter in EMITTERS.items() if not emitter.on_request]:
         yield from importlib.import_module(EMITTERS[name].module or f"{__name__}.{name}").emit(catalog)
