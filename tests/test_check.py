@@ -313,7 +313,7 @@ def test_refused_version_names_the_first_one() -> None:
         (f"mov.b32 %r9, 0; mov.b32 %r8, %r9; {SPARSE.replace('%r0, 0;', '%r9, 0;')}", [("warning", "metadata")]),
         (f"@%p1 mov.b32 %r9, 0; {SPARSE.replace('%r0, 0;', '%r9, 0;')}", []),
         (f"{SOUND.replace('.f32 ', '.f32.b1 ', 1)}", [("warning", "undocumented")]),
-        (SPARSE.replace(" %r0, 0;", " {%r0}, 0;"), [("note", "list")]),
+        (SPARSE.replace(" %r0, 0;", " {%r0}, 0;"), []),
     ],
 )
 def test_advice(text: str, rules: list[tuple[str, str]]) -> None:
@@ -332,14 +332,19 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
     ("text", "target", "rules"),
     [
         # braces around a register, as CUTLASS writes them
-        (SPARSE.replace(" %r0, 0;", " {%r0}, 0;"), "sm_120a", [("note", "list")]),
+        (SPARSE.replace(" %r0, 0;", " {%r0}, 0;"), "sm_120a", []),
         (SPARSE.replace(" %r0, 0;", " {%rd0}, 0;"), "sm_120a", [("error", "register-type")]),
         (
             SPARSE.replace("::ordered_metadata", "").replace(" %r0, 0;", " {%r0}, 0;"),
             "sm_120a",
             [("note", "unordered-metadata"), ("error", "list")],
         ),
-        (f"{SCALED} {D}, {A}, {B}, {C}, {{%r0}}, {{0,0}}, {{%r1}}, {{0,0}};", "sm_120a", [("note", "list"), ("note", "list")]),
+        (f"{SCALED} {D}, {A}, {B}, {C}, {{%r0}}, {{0,0}}, {{%r1}}, {{0,0}};", "sm_120a", []),
+        (
+            SPARSE.replace("::ordered_metadata", "").replace(" %r0, 0;", " {%r0}, 0;"),
+            "sm_80",
+            [("note", "unordered-metadata"), ("note", "list")],
+        ),
         # predicates for registers of 32 bits
         (SPARSE.replace(" %r0, 0;", " %p0, 0;"), "sm_120a", [("warning", "register-type")]),
         (SPARSE.replace(" %r0, 0;", " !%p0, 0;"), "sm_120a", [("warning", "register-type")]),
@@ -364,6 +369,11 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_90a", [("error", "register-type")]),
         (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_89", []),
         (f"{FP8} {{%f0,%f1,_,%f3}}, {A}, {B}, {C};", "sm_120a", []),
+        # constants in C
+        (SOUND.replace(f"{C};", "{0f00000000,0f00000000,0f00000000,0f00000000};"), "sm_80", [("note", "list")]),
+        (SOUND.replace(f"{C};", "{0f3F800000,%f1,%r2,%f3};"), "sm_80", [("error", "list")]),
+        (SOUND.replace(f"{C};", "{%f0,0f3F800000,%f1,%f2};"), "sm_120", [("note", "list")]),
+        (SOUND.replace(f"{C};", "{%f0,1.5,%f1,0f00000000};"), "sm_90", [("warning", "constant")]),
         # modifiers that are ignored
         (f"{WGMMA}.row.col {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("warning", "undocumented")]),
         (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),
@@ -394,6 +404,7 @@ def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[
         (SOUND.replace(B, "{%rd0,%r4}"), ["%r4"]),
         (SOUND.replace(B, "{%r4,1.0}"), ["1.0"]),  # constants
         (SOUND.replace(C, "{%f0,0,%f1,%f2}"), ["0"]),
+        (SOUND.replace(C, "{1.5,1.5,1.5,1.5}"), ["1.5"]),
         (f"{SCALED} {D}, {A}, {B}, {C}, %r0, {{%rs0,1.0}}, %r1, {{0,0}};", ["1.0"]),
         (f"{SCALED} {D}, {A}, {B}, {C}, %r0, {{0,%r1}}, %r1, {{0,0}};", ["%r1"]),
         (f"{SCALED} {D}, {A}, {B}, {C}, %r0, 0, %r1, {{0,0}};", ["0"]),

@@ -58,6 +58,8 @@ def test_the_order_of_the_manual_is_sound() -> None:
         ([_FENCE, _WRITE, _MMA, _COMMIT, _WAIT], _FENCE_MISSING, 2),
         ([_FENCE, _MMA, _OTHER_SHAPE, _COMMIT, _WAIT], _FENCE_MISSING, 2),
         ([_FENCE, _WRITE_A, _FROM_REGISTERS, _COMMIT, _WAIT], _FENCE_MISSING, 2),
+        ([_FENCE, "add.u32 %r20, %r21, %r22;", "mov.b32 %r0, %r20;", _FROM_REGISTERS, _COMMIT, _WAIT], _FENCE_MISSING, 3),
+        ([_FENCE, "mov.u32 %r0, %tid.x;", _FROM_REGISTERS, _COMMIT, _WAIT], _FENCE_MISSING, 2),
         ([_FENCE, _MMA, _READ], _WAIT_MISSING, 2),
         ([_FENCE, _MMA, _COMMIT, _READ], _WAIT_MISSING, 3),
         ([_FENCE, _MMA, _WAIT, _READ], _WAIT_MISSING, 3),
@@ -86,6 +88,10 @@ def test_what_is_told(body: list[str], rule: str, place: int) -> None:
         [_FENCE, _MMA, _COMMIT, "mov.f32 %f9, %f1;", "mov.f32 %f1, %f9;", _FENCE, _MMA, _COMMIT, _WAIT, _READ],
         [_FENCE, _MMA, _COMMIT, "mov.b64 {%f8, %f9}, %d8; mov.b64 %d8, {%f1, %f2};", _WAIT, "st.global.b64 [%d3], %d8;"],  # in parts
         [_FENCE, _MMA, _COMMIT, "call.uni (%r1), wait_for_it, (%r2);", _READ],
+        ["add.u32 %r20, %r21, %r22;", _FENCE, "mov.b32 %r0, %r20;", _FROM_REGISTERS, _COMMIT, _WAIT],  # written before the fence
+        ["add.u32 %r20, %r21, %r22;", _FENCE, "mov.b32 %f1, %r20;", _MMA, _COMMIT, _WAIT],
+        ["ld.global.b64 %d9, [%d3];", _FENCE, "mov.b64 {%r0, %r1}, %d9;", _FROM_REGISTERS, _COMMIT, _WAIT],
+        ["add.u32 %r20, %r21, %r22;", _FENCE, "mov.b32 %r19, %r20; mov.b32 %r0, %r19;", _FROM_REGISTERS, _COMMIT, _WAIT],
         [_FENCE, "{ .reg .f32 %f1; mov.f32 %f1, 0f00000000; }", _MMA, _COMMIT, "{ .reg .f32 %f<4>; add.f32 %f1, %f2, %f3; }", _WAIT],
         ["@%p1 bra A;", _FENCE, "A:", _MMA, _COMMIT, _WAIT],  # p1 may say that there was a fence
         [_FENCE, _MMA, _COMMIT, "@%p1 bra A;", _WAIT, "A:", "@%p1 bra B;", _READ, "B:", _WAIT],
@@ -177,6 +183,17 @@ def test_messages_say_what_to_do() -> None:
 
 def test_nothing_is_followed_if_it_is_not_wanted() -> None:
     assert not check(module([_MMA]), follow=False).findings
+
+
+def test_a_module_for_debugging_has_one_note() -> None:
+    """Its compiler makes copies between any two instructions."""
+    body = [_MMA, _READ]
+    sound = module(body)
+    twice = sound + sound[sound.index(".visible") :].replace("kernel", "other")
+    assert [each.rule for each in check(twice)] == [_FENCE_MISSING, _WAIT_MISSING] * 2
+    (note,) = check(twice.replace("sm_90a", "sm_90a, debug"))
+    assert (note.severity, note.rule, note.line) == ("note", "debug-build", sound.split("\n").index(_MMA) + 1)
+    assert not check(module(["ret;"]).replace("sm_90a", "sm_90a, debug")).findings
 
 
 def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: Catalog) -> None:

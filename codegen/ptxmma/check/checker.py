@@ -21,7 +21,7 @@ from ptxmma.ptx import inline_assembly, operand_values
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import Value
-from ptxmma.ptx.statements import Function, Statement, Token, functions
+from ptxmma.ptx.statements import Function, Module, Statement, Token, functions
 
 #: Bytes that are read at a time.
 _CHUNK = 1 << 20
@@ -63,6 +63,7 @@ class Checker:
         self._diagnoses = Diagnoses(entries)
         self._advice = advice.Advice(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
+        self._debugged: Module | None = None  # the last module that was noted to be one for debugging
         #: Opcodes, values of operands, targets and versions that have no findings.
         self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
 
@@ -128,11 +129,22 @@ class Checker:
                     text = "this function has more findings, which are not shown"
                     remarks.append((Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
         if self._protocol is not None and count:
-            for hazard in flow.hazards(function, self._protocol):
-                token = Token(b" " * hazard.length, hazard.offset)
-                remarks.append((Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()))
+            remarks += self._of_flow(function, self._protocol)
         remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         return Findings(count, tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks), function.uncovered)
+
+    def _of_flow(self, function: Function, protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
+        if function.module.debug:
+            first = flow.first_issue(function, protocol)
+            if first is not None and function.module is not self._debugged:
+                self._debugged = function.module
+                text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
+                yield Remark(first, "note", "debug-build", text), first.text
+            return
+        for hazard in flow.hazards(function, protocol):
+            token = Token(b" " * hazard.length, hazard.offset)
+            yield Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()
 
     def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:
         """The remarks on one instruction."""

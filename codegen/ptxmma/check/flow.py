@@ -10,8 +10,8 @@ Only what is wrong on a definite path is reported:
 - A loop is examined twice, once as entered and once as repeated; both must be sound.
 - A branch around a loop does not count where it meets branches that went through the loop: loops are meant to be entered.
 - An instruction under a predicate may or may not have executed: it causes no finding later, but a wait or a fence counts.
-- ``mov`` from a register that an asynchronous instruction uses, whole or in parts, is a new name and not an access: compilers write
-  many before the wait, and assemblers give both names the same register.
+- ``mov`` from a register, whole or in parts, is a new name and not an access: what was written before a fence stays so under another
+  name.  Compilers write many, and assemblers give both names the same register.
 - A function that is called may fence and wait, so nothing is known after a call, nor at the start of a function that is not a kernel.
 
 A fault is reported once, where it first shows; the rest of the path is followed as if it were fixed.
@@ -27,6 +27,7 @@ from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.branch_graph import Graph
 from ptxmma.check.register_state import Access, Operation, State, on_both, on_either, rename
 from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
+from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
@@ -48,6 +49,12 @@ class Hazard(NamedTuple):
     rule: str
     instruction: str
     message: str
+
+
+def first_issue(function: Function, rules: Protocol) -> Token | None:
+    """The opcode of the first asynchronous instruction that a function issues; None where it issues none."""
+    opcodes = (statement for statement in function.statements() if any(starts(statement.opcode, issue) for issue in rules.opcodes.issues))
+    return next((Token(statement.opcode, statement.start) for statement in opcodes), None)
 
 
 def hazards(function: Function, rules: Protocol) -> list[Hazard]:

@@ -117,7 +117,7 @@ class Legality:
             return None
         if isinstance(value, tuple) and len(value) == 1 and operand.takes_register and not operand.elements:
             inside, braces = self._fault(instruction, operand, value[0], target), self._of_braces(instruction, operand, target)
-            return inside if inside is not None and (inside.severe or not braces.severe) else braces
+            return inside if braces is None or (inside is not None and (inside.severe or not braces.severe)) else braces
         if value == NEGATED and operand.takes_register:
             value = PREDICATE
         fault = of_list(operand, value) if operand.listed else of_single(operand, value)
@@ -132,11 +132,15 @@ class Legality:
             return Fault("constant", text, severe=False)
         return fault._replace(severe=not accepted)
 
-    def _of_braces(self, instruction: Instruction, operand: Operand, target: str) -> Fault:
-        """The fault of braces around a single register: CUTLASS writes them, and some assemblers accept them."""
-        accepted = self._quirks.accepts(instruction, operand, BRACES, target)
-        text = f"{operand.name} {'should' if accepted else 'must'} be {wanted(operand)}, without braces"
-        return Fault("list", text, severe=not accepted)
+    def _of_braces(self, instruction: Instruction, operand: Operand, target: str) -> Fault | None:
+        """The fault of braces around a single register, as CUTLASS writes them; None where assemblers accept them for every target."""
+        accepted = {name: bool(self._quirks.accepts(instruction, operand, BRACES, name)) for name in instruction.accepted_by()}
+        if all(accepted.values()):
+            return None
+        if accepted.get(target, any(accepted.values())):
+            text = f"{operand.name} should be {wanted(operand)}, without braces, which assemblers refuse for other targets"
+            return Fault("list", text, severe=False)
+        return Fault("list", f"{operand.name} must be {wanted(operand)}, without braces")
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:

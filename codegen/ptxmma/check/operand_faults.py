@@ -15,6 +15,7 @@ from ptxmma.ptx.operand_values import (
     UNDECLARED,
     UNREGISTERED,
     Address,
+    Scalar,
     Value,
 )
 
@@ -102,6 +103,9 @@ def of_list(operand: Operand, value: Value) -> Fault | None:
         return Fault("syntax", f"{must}; this is not a register", element=value.index(BROKEN))
     if len(value) != operand.registers:
         return Fault("register-count", f"{must}, not of {len(value)}")
+    if {FLOAT, DOUBLE} & set(value) and set(value) != {DOUBLE} and _takes_constants(operand):
+        others = tuple(ANYTHING if each in (FLOAT, DOUBLE) else each for each in value)
+        return of_list(operand, others) or _of_constants(operand, value)
     registers = [each for each in value if each not in (SINK, ANYTHING)]
     for element, each in enumerate(value):
         if each == SINK and operand.access != "write":
@@ -118,6 +122,20 @@ def of_list(operand: Operand, value: Value) -> Fault | None:
             text = f"{operand.name} must have registers of one type, not .{first} and .{each}"
             return Fault("list", text, element=element)
     return None if first in operand.register_types else Fault("register-type", f"{must}, not of .{first}")
+
+
+def _takes_constants(operand: Operand) -> bool:
+    """Whether assemblers accept floating-point constants in a list: ptxas 11.7 to 13.5 do so in C, beside registers or not."""
+    return operand.kind == "accumulator" and operand.access == "read" and "f32" in operand.register_types
+
+
+def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
+    """What is doubtful about floating-point constants in a list that takes them."""
+    if DOUBLE in value:
+        text = f"assemblers take the lower half of an f64 constant's bits for {operand.name}, which is 0 for 1.5; write 0f3FC00000"
+        return Fault("constant", text, element=value.index(DOUBLE), severe=False)
+    text = f"{operand.name} should be {wanted(operand)}: assemblers accept f32 constants, but the manual does not have them"
+    return Fault("list", text, element=value.index(FLOAT), severe=False)
 
 
 def wanted(operand: Operand) -> str:

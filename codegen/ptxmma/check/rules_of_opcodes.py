@@ -17,8 +17,21 @@ _ISSUED = f"wgmma.fence.sync.aligned;\n{_WGMMA}\nwgmma.commit_group.sync.aligned
 _WAIT = "wgmma.wait_group.sync.aligned 0;"
 _OLD = ".version 8.4\n.target sm_90a\n.entry kernel()\n{\n    wgmma.fence.sync.aligned;\n}\n"
 _DOUBLE = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, %fd1};"
+_DEBUG = (
+    ".version 8.4\n.target sm_90a, debug\n.visible .entry kernel()\n{\n    .reg .f32 %f<4>;\n    .reg .b64 %rd<4>;\n"
+    + "".join(f"    {line}\n" for line in f"{_ISSUED}\n{_WAIT}".splitlines())
+    + "    ret;\n}\n"
+)
 
 RULES: Mapping[str, Rule] = {
+    "debug-build": Rule(
+        "A module whose fences and waits are to be checked is compiled with optimisation.",
+        "A compiler for debugging copies registers to memory and back between any two instructions. The checker cannot tell these copies "
+        "from the author's, and does not follow registers through such a module.",
+        "Check the PTX of a build without -G.",
+        _DEBUG,
+        _DEBUG.replace(", debug", ""),
+    ),
     "missing-fence": Rule(
         "A wgmma.fence stands between the last write of a register and the wgmma.mma_async that uses it.",
         "Without it, the instruction may read the register before it is written. Neither the compiler nor the assembler says so.",

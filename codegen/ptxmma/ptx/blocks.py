@@ -208,7 +208,7 @@ class Parser:
             return
         events, offset, predicated = self._blocks[-1].events, start + match.end(), match[1] is not None
         copy = _COPY.fullmatch(operands) if match[2].startswith(b"mov.") else None
-        sources = _WORDS(copy[2]) if copy else []
+        sources = _registers(copy[2]) if copy else []
         if copy and not self._followed.isdisjoint(sources):
             events.append(Event("copy", offset, predicated, match[2], self._names(_WORDS(copy[1])), self._names(sources)))
             return
@@ -275,20 +275,27 @@ def starts(opcode: bytes, start: bytes) -> bool:
 
 
 def _followed(text: bytes, opcodes: Asynchronous) -> set[bytes]:
-    """The registers in the lists of asynchronous instructions, and those that copies of them reach."""
+    """The registers in the lists of asynchronous instructions, and those that copies join to them."""
     followed: set[bytes] = set()
     for opcode in opcodes.issues:
         for statement in re.findall(re.escape(opcode) + rb"[^;]*", text):
             for operand in re.findall(rb"\{[^{}]*\}", statement):
                 followed.update(_WORDS(operand))
-    copies: dict[bytes, list[bytes]] = {}
-    for target, source in _COPIES(text):
-        for name in _WORDS(source) if source.startswith(b"{") else (source,):
-            copies.setdefault(name, []).append(target)
+    joined: dict[bytes, list[bytes]] = {}
+    for target, source in _COPIES(text) if followed else ():
+        targets, sources = _registers(target), _registers(source)
+        for name in targets:
+            joined.setdefault(name, []).extend(sources)
+        for name in sources:
+            joined.setdefault(name, []).extend(targets)
     reached = list(followed)
     while reached:
-        targets = copies.pop(reached.pop(), ())
-        fresh = [name for target in targets for name in _WORDS(target) if name not in followed]
-        followed.update(fresh)
+        fresh = {name for name in joined.pop(reached.pop(), ()) if name not in followed}
+        followed |= fresh
         reached += fresh
     return followed
+
+
+def _registers(operand: bytes) -> list[bytes]:
+    """The names in an operand of a copy, without constants."""
+    return [name for name in _WORDS(operand) if not name[:1].isdigit()]

@@ -20,6 +20,7 @@ _BEGIN = re.compile(rb"\.(?:entry|func|version)\b")
 _NAME = re.compile(rb"\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%]+)")
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
+_WORDS = re.compile(rb"\w+")
 _ARCHITECTURE = re.compile(rb"sm_\w+")
 #: What may precede an instruction: a predicate.  Several of them are an error, as is one without its mark or its name.
 _PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+\Z|(?<=[;{}:])\s*(?P<unmarked>!?\s*%[\w$%]+)\Z")
@@ -74,12 +75,14 @@ class Module:
     Attributes:
         version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
         target: the architecture in its ``.target``, ``"sm_90a"``; ``""`` before one is seen.
+        debug: whether its ``.target`` says that it is compiled for debugging.
         variables: those that it declares outside functions.
     """
 
     def __init__(self) -> None:
         self.version = ""
         self.target = ""
+        self.debug = False
         self.variables = Variables()
         self._unfinished = b""
 
@@ -92,6 +95,7 @@ class Module:
         for match in _TARGET.finditer(text):
             if architecture := _ARCHITECTURE.search(match[1]):
                 self.target = architecture[0].decode()
+                self.debug = b"debug" in _WORDS.findall(match[1])
         self.variables.declare(text)
 
 
