@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from ptxmma.matrices import scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
+    from ptxmma.matrices.whole_product import Product, matmul
 
 __all__ = [
-    "Emulated", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Scales", "UnknownInstruction",
-    "emulate", "instruction", "instructions", "interop", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes",
-    "__version__",
+    "Emulated", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales", "UnknownInstruction",
+    "emulate", "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse",
+    "unpack_bytes", "__version__",
 ]  # fmt: skip
 
 #: What needs NumPy is imported when it is first asked for: each name with the module that has it, or that it is.
 _ON_DEMAND = {
     "Emulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
     "interop": "catalog.interop", "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
-    "scaling": "matrices.scaling",
+    "Product": "matrices.whole_product", "matmul": "matrices.whole_product", "scaling": "matrices.scaling",
     "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ number of the type whose precision sums have at least, the bound is the sum of
 * what one unit in the last place of an input changes, where the input has more bits than its type (a tf32 in 32 bits) and the manual
   leaves open what becomes of them;
 * where D is narrower than the sums, one unit in the last place of D at the result: the sum is rounded once more, in any direction;
+* how far the addend itself may be from C, where it is the result of other sums; S counts that too;
 * what double precision loses here.
 
 The bound is infinite, nothing is promised,
@@ -62,9 +63,10 @@ class Factors(msgspec.Struct, frozen=True, eq=False):
         with np.errstate(all="ignore"):
             numbers = sign * elements.numbers(codes, element)
             magnitudes, least = np.abs(numbers), element.smallest_normal
-            flushed = np.where(magnitudes < least, 0, numbers)
-            aligned = np.where(magnitudes == 0, 0, np.copysign(np.maximum(magnitudes, least), numbers))
-            cut = most = numbers
+            flushed = aligned = cut = most = numbers
+            if ((magnitudes < least) & (magnitudes != 0)).any():
+                flushed = np.where(magnitudes < least, 0, numbers)
+                aligned = np.where(magnitudes == 0, 0, np.copysign(np.maximum(magnitudes, least), numbers))
             spare = element.bits - 1 - element.exponent - element.mantissa  # low bits beyond the type: 13 of a tf32
             if spare > 0:
                 short = codes >> spare << spare
@@ -93,6 +95,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
         a: (..., m, k); kept: which elements of it take part, (..., m, k) too: those of a sparse A that are stored.
         b: (..., k, n).
         c: the addend, ``float64`` (..., m, n), and its type.
+        c_bound: how far each addend may be from ``c``.
     """
 
     a: Factors
@@ -100,6 +103,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     b: Factors
     c: Array
     c_type: ElementType
+    c_bound: Array = msgspec.field(default_factory=lambda: np.zeros(()))
 
     def value(self) -> Array:
         """The sums, in double precision; infinite, or no number, where that overflows."""
@@ -139,29 +143,38 @@ class Products(msgspec.Struct, frozen=True, eq=False):
 
     def count(self) -> Array:
         """Terms of each sum that are not zero."""
-        counted: Array = (self.kept & (self.a.numbers != 0)).astype(np.float64) @ (self.b.numbers != 0) + (self.c != 0)
+        addend = (self.c != 0) | (self.c_bound > 0)
+        counted: Array = (self.kept & (self.a.numbers != 0)).astype(np.float64) @ (self.b.numbers != 0) + addend
         return counted
 
     def magnitude(self) -> Array:
         """The sums of the terms' magnitudes."""
-        return _magnitude(self.a.numbers, self.b.numbers, self.c)
+        return _magnitude(self.a.numbers, self.b.numbers) + self._addend()
 
-    def most(self) -> Array:
-        """The same where bits beyond the inputs' types make the most of them."""
-        return _magnitude(self.a.most, self.b.most, self.c)
+    def beyond(self) -> Array:
+        """How much more that can be where bits beyond the inputs' types make the most of them."""
+        if self.a.most is self.a.numbers and self.b.most is self.b.numbers:
+            return np.zeros(())
+        return _magnitude(self.a.most, self.b.most) - _magnitude(self.a.numbers, self.b.numbers)
 
     def subnormal(self) -> Array:
         """The sums of the magnitudes of those terms that have a subnormal input."""
-        c = np.where(np.abs(self.c) < self.c_type.smallest_normal, 0, self.c)
-        return self.magnitude() - _magnitude(self.a.flushed, self.b.flushed, c)
+        least, products = self.c_type.smallest_normal, np.zeros(())
+        if self.a.flushed is not self.a.numbers or self.b.flushed is not self.b.numbers:
+            products = _magnitude(self.a.numbers, self.b.numbers) - _magnitude(self.a.flushed, self.b.flushed)
+        return products + np.where(_finite(self.c) - self.c_bound < least, np.minimum(self._addend(), least), 0)
 
     def aligned(self) -> Array:
         """The sums of the terms' magnitudes as a chip sees them that does not normalise subnormal inputs."""
-        return _magnitude(self.a.aligned, self.b.aligned, self.c)
+        return _magnitude(self.a.aligned, self.b.aligned) + self._addend()
+
+    def _addend(self) -> Array:
+        """The largest magnitude that each addend may have."""
+        return np.asarray(_finite(self.c) + self.c_bound)
 
     def largest(self) -> Array:
         """The largest of these magnitudes in each sum."""
-        a, b, largest = _finite(self.a.aligned), _finite(self.b.aligned), _finite(self.c)
+        a, b, largest = _finite(self.a.aligned), _finite(self.b.aligned), self._addend()
         for k in range(a.shape[-1]):
             largest = np.maximum(largest, a[..., :, k, None] * b[..., k, None, :])
         return largest
@@ -172,8 +185,8 @@ def _finite(numbers: Array) -> Array:
     return np.where(np.isfinite(numbers), np.abs(numbers), 0)
 
 
-def _magnitude(a: Array, b: Array, c: Array) -> Array:
-    return np.asarray(_finite(a) @ _finite(b) + _finite(c))
+def _magnitude(a: Array, b: Array) -> Array:
+    return np.asarray(_finite(a) @ _finite(b))
 
 
 def bound(products: Products, sums: ElementType, result: ElementType, *, nearest: bool = False, subnormals: bool = False) -> Array:
@@ -187,8 +200,9 @@ def bound(products: Products, sums: ElementType, result: ElementType, *, nearest
         subnormals: subnormal inputs count; otherwise they may or may not.
     """
     with np.errstate(all="ignore"):
-        most, value = products.most(), np.abs(products.value())
-        allowed = _rounding(products, most, sums, result, nearest=nearest) + (most - products.magnitude())
+        beyond, value = products.beyond(), np.abs(products.value())
+        most = products.magnitude() + beyond
+        allowed = _rounding(products, most, sums, result, nearest=nearest) + beyond + products.c_bound
         if not subnormals:
             allowed = allowed + products.subnormal()
         sums_fit = most + allowed <= _wider(sums, result).largest
@@ -204,7 +218,7 @@ def chip_bound(products: Products, sums: ElementType, result: ElementType) -> Ar
     """
     with np.errstate(all="ignore"):
         magnitude = products.aligned()
-        allowed = _rounding(products, magnitude, sums, sums) + (products.most() - products.magnitude())
+        allowed = _rounding(products, magnitude, sums, sums) + products.beyond() + products.c_bound
         if result.mantissa < sums.mantissa:
             allowed = allowed + _last_rounding(magnitude + allowed, result)
         return _promised(products, allowed, magnitude + allowed <= result.largest)
@@ -216,7 +230,7 @@ def cut_off_bound(products: Products, fraction_bits: int, result: ElementType) -
         magnitude, largest = products.magnitude(), products.largest()
         step = np.where(largest > 0, np.exp2(np.floor(np.log2(largest)) - fraction_bits), 0)
         last = np.where(largest > 0, result.smallest_normal * result.unit, 0)
-        allowed = products.count() * step + magnitude * (2.0**-fraction_bits + result.unit) + last
+        allowed = products.count() * step + magnitude * (2.0**-fraction_bits + result.unit) + last + products.c_bound
         return _promised(products, allowed, magnitude + allowed <= result.largest)
 
 
@@ -227,8 +241,19 @@ def _wider(sums: ElementType, result: ElementType) -> ElementType:
 
 def _rounding(products: Products, magnitude: Array, sums: ElementType, result: ElementType, *, nearest: bool = False) -> Array:
     """The largest error of sums in any order, each with at most one unit in its last place."""
-    count, least = products.count(), _wider(sums, result).smallest_normal * sums.unit
-    relative = count * (sums.unit / 2 if nearest else sums.unit)
+    return rounding(products.count(), magnitude, sums.unit / 2 if nearest else sums.unit, _wider(sums, result).smallest_normal * sums.unit)
+
+
+def rounding(count: Array, magnitude: Array, unit: float, least: float) -> Array:
+    """The largest error of a sum, in any order.
+
+    Args:
+        count: terms.
+        magnitude: the sum of their magnitudes.
+        unit: what each addition may lose, relative to its result.
+        least: the smallest number that additions reach.
+    """
+    relative = count * unit
     grown = np.where(relative < 1, relative / (1 - relative), np.inf)
     lost: Array = magnitude * (grown + count * _OWN) + count * (least * (1 + grown) + _OWN_LEAST)
     return lost

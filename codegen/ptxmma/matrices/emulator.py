@@ -24,6 +24,8 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     - ``a``, ``b``: registers, or a descriptor (an integer or a :class:`ptxmma.matrices.shared_memory.Descriptor`) where the instruction
       takes one.
     - ``c``: registers of the addend; for wgmma the registers of D before.  None means zeros.
+    - ``c_bound``: how far the addend may be from ``c``, (..., m, n), where it is a result that was rounded: the ``d_bound`` of the
+      product before.  0 by default.
     - ``metadata``: the metadata registers of a sparse instruction, (..., threads).
     - ``scale_a_data``, ``scale_b_data``: the registers with the scale factors of a block-scaled instruction, (..., threads).
     - ``memory``, ``memory_start``: an image of shared memory that descriptors read, bytes, and the shared address of its first byte.

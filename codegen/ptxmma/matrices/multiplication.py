@@ -13,12 +13,13 @@ import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.matrices import arithmetic, shared_memory, sparse
+from ptxmma.matrices import shared_memory, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.given_operands import GivenOperands, check_batches
+from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, refuse_unobserved, rounded
 from ptxmma.matrices.product_operands import product_operands
+from ptxmma.model import ElementType
 
 
 class Emulated(msgspec.Struct, frozen=True, eq=False):
@@ -41,28 +42,30 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
     bound: Array
     observed: dict[str, Array]
 
+    @property
+    def d_bound(self) -> Array:
+        """How far from the numbers in :attr:`d` the manual lets each element be: the ``c_bound`` of a product that adds to ``d``."""
+        with np.errstate(all="ignore"):
+            lost = np.abs(self.matrix.astype(elements.dtype(self._d_type)).astype(np.float64) - self.matrix)
+        return np.asarray(self.bound + np.where(np.isnan(lost), 0, lost))
+
+    @property
+    def _d_type(self) -> ElementType:
+        element = product_operands(self.instruction).d.element
+        assert element is not None
+        return element
+
     def admits(self, registers: Any, chip: str | None = None) -> Array:
         """Which elements of D, (..., m, n), may have the values in these registers: by the manual, or as observed on a chip.
 
         Raises:
             ValueError: registers of another shape or width, a batch that does not fit, or a chip for which nothing is observed.
         """
-        if chip is not None and chip not in self.observed:
-            known = ", ".join(self.observed) or "none"
-            raise ValueError(
-                f"nothing is observed of {chip!r} that differs from the manual for {self.instruction.canonical}; known: {known}"
-            )
+        refuse_unobserved(chip, self.observed, self.instruction)
         bound = self.bound if chip is None else self.observed[chip]
-        d = product_operands(self.instruction).d
-        assert d.element is not None
-        answer = elements.numbers(elements.codes(d.unpack(registers), d.element), d.element)
+        answer = elements.numbers(elements.codes(product_operands(self.instruction).d.unpack(registers), self._d_type), self._d_type)
         check_batches({"registers": answer, "D": self.matrix})
-        if d.element.form != "float":
-            return np.asarray(answer == self.matrix)
-        with np.errstate(all="ignore"):
-            near = np.abs(answer - self.matrix) <= bound
-        same = (answer == self.matrix) | (np.isnan(answer) & np.isnan(self.matrix))
-        return np.asarray(near | same | np.isinf(bound))
+        return admitted(answer, self.matrix, bound)
 
 
 def multiply(
@@ -74,6 +77,7 @@ def multiply(
     metadata: Any = None,
     scale_a_data: Any = None,
     scale_b_data: Any = None,
+    c_bound: Any = 0,
     memory: Any = None,
     memory_start: int = 0,
     **constants: Any,
@@ -89,7 +93,11 @@ def multiply(
     if scale_a_data is not None:
         matrices |= {f"scale_{name}_data": given.scales(name, scales[f"scale_{name}_data"]) for name in "ab"}
     check_batches(matrices)
-    result = _floats(given, matrices) if given.product.a.element.form == "float" else _integers(given, matrices)
+    spread = _checked_c_bound(c_bound, matrices["c"].shape, given.product.a.element)
+    if given.product.a.element.form == "float":
+        result = _floats(given, matrices, spread if given.constant("scale_d", 1) else np.zeros(()))
+    else:
+        result = _integers(given, matrices)
     tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
     return msgspec.structs.replace(result, d=elements.like(result.d, tensor))
 
@@ -131,27 +139,14 @@ def _integers(given: GivenOperands, matrices: dict[str, Array]) -> Emulated:
     return Emulated(given.instruction, given.product.d.pack(d), d.astype(np.int64), np.zeros(total.shape), {})
 
 
-def _floats(given: GivenOperands, matrices: dict[str, Array]) -> Emulated:
+def _floats(given: GivenOperands, matrices: dict[str, Array], c_bound: Array) -> Emulated:
     """D of floating-point numbers."""
-    instruction, semantics, result = given.instruction, given.semantics, given.d_type
     a, kept = _expanded(given, matrices)
-    products = Products(_factors(given, "a", a, matrices), kept, _factors(given, "b", matrices["b"], matrices), matrices["c"], given.c_type)
-    sums = layouts.element_type(instruction.database.spec, semantics.sums)
-    nearest = semantics.rounds == "nearest"
-    known = "subnormal inputs" not in semantics.unspecified
-    bound = arithmetic.bound(products, sums, result, nearest=nearest, subnormals=known)
-    observed = {}
-    for chip in semantics.observed:
-        if chip.target in instruction.accepted_by():
-            observed[chip.chip] = (
-                arithmetic.cut_off_bound(products, chip.fraction_bits, result)
-                if chip.fraction_bits
-                else arithmetic.chip_bound(products, sums, result)
-            )
+    left, right = _factors(given, "a", a, matrices), _factors(given, "b", matrices["b"], matrices)
+    products = Products(left, kept, right, matrices["c"], given.c_type, c_bound)
+    bounds = {name: bound(products) for name, bound in guarantees(given.instruction).items()}
     value = products.value()
-    with np.errstate(all="ignore"):
-        rounded = value.astype(elements.dtype(result))
-    return Emulated(instruction, given.product.d.pack(rounded), value, bound, observed)
+    return Emulated(given.instruction, given.product.d.pack(rounded(value, given.d_type)), value, bounds.pop(MANUAL), bounds)
 
 
 def _factors(given: GivenOperands, name: str, codes: Array, matrices: dict[str, Array]) -> Factors:
@@ -160,3 +155,17 @@ def _factors(given: GivenOperands, name: str, codes: Array, matrices: dict[str, 
     factors = Factors.of(codes, matrix.element, given.constant(f"imm_scale_{name}", 1))
     scales = matrices.get(f"scale_{name}_data")
     return factors if scales is None else factors.times(Factors.of(scales, given.instruction.scales(matrix.name).element))
+
+
+def _checked_c_bound(given: Any, shape: tuple[int, ...], element: ElementType) -> Array:
+    """How far addends of that shape may be from C, checked: 0 or more; 0 where the elements of A are integers."""
+    try:
+        spread = np.asarray(given, np.float64)
+        fits = np.broadcast_shapes(spread.shape, shape)[-2:] == shape[-2:] and bool((spread >= 0).all())
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(f"c_bound says how far each addend may be from C: numbers, 0 or more, (..., {shape[-2]}, {shape[-1]})")
+    if element.form != "float" and spread.any():
+        raise ValueError(f"c_bound must be 0: sums of {element.name} are exact")
+    return spread

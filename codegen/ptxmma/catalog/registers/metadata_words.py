@@ -68,7 +68,7 @@ def pack(metadata: Metadata, packed: Any, selector: int, *, check: bool) -> Any:
         raise ValueError(f"metadata has shape {rows.shape}; one tile is {wanted}: pack_tiles takes larger matrices")
     chosen = _selector(metadata, selector)
     if check:
-        _refuse_illegal(metadata, rows)
+        refuse_illegal(metadata, rows)
     return elements.like(_packed(metadata, rows, chosen)[..., 0, 0, :], packed)
 
 
@@ -77,7 +77,7 @@ def pack_tiles(metadata: Metadata, packed: Any, selector: int | None, *, pad: bo
     rows = whole(metadata_bytes.row_major(packed), (metadata.rows, _row_bytes(metadata)), "metadata", pad, _padding(metadata))
     chosen = selector if selector is None else _selector(metadata, selector)
     if check:
-        _refuse_illegal(metadata, rows)
+        refuse_illegal(metadata, rows)
     return elements.like(_packed(metadata, rows, chosen), packed)
 
 
@@ -141,7 +141,7 @@ def _illegal(metadata: Metadata) -> Array:
     return np.isin(values, list(metadata.granularity.faults(metadata.legal)))
 
 
-def _refuse_illegal(metadata: Metadata, packed: Array) -> None:
+def refuse_illegal(metadata: Metadata, packed: Array) -> None:
     """Refuse row-major metadata with a field that the instruction does not admit; names the first."""
     illegal = _illegal(metadata)
     if not (illegal[:, None] | illegal).ravel().take(packed).any():  # looked up by the byte of two fields

@@ -1,0 +1,61 @@
+"""How far from its exact value a floating-point result of an instruction may be: by the manual, and as chips were seen to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices import arithmetic
+from ptxmma.matrices.arithmetic import Products
+from ptxmma.matrices.product_operands import product_operands
+from ptxmma.model import ElementType
+
+#: How far from :meth:`Products.value` each sum may be.
+Bound = Callable[[Products], Array]
+#: The manual's guarantee, among those of :func:`guarantees`.
+MANUAL = ""
+
+
+def guarantees(instruction: Instruction) -> dict[str, Bound]:
+    """The bounds of a floating-point instruction: of the manual, as :data:`MANUAL`, and of chips that were observed, by their names."""
+    semantics, result = instruction.semantics()[0], product_operands(instruction).d.element
+    assert result is not None
+    sums = layouts.element_type(instruction.database.spec, semantics.sums)
+    nearest, known = semantics.rounds == "nearest", "subnormal inputs" not in semantics.unspecified
+    bounds: dict[str, Bound] = {MANUAL: lambda terms: arithmetic.bound(terms, sums, result, nearest=nearest, subnormals=known)}
+    for chip in semantics.observed:
+        if chip.target in instruction.accepted_by():
+            bounds[chip.chip] = _observed(chip.fraction_bits, sums, result)
+    return bounds
+
+
+def _observed(fraction_bits: int, sums: ElementType, result: ElementType) -> Bound:
+    """The bound of a chip that keeps so many bits below the leading one; 0: as many as the manual promises."""
+    if fraction_bits:
+        return lambda terms: arithmetic.cut_off_bound(terms, fraction_bits, result)
+    return lambda terms: arithmetic.chip_bound(terms, sums, result)
+
+
+def admitted(answer: Array, value: Array, bound: Array) -> Array:
+    """Which numbers are within a bound of the values; infinities and NaNs where the values are the same."""
+    with np.errstate(all="ignore"):
+        near = np.abs(answer - value) <= bound
+    return np.asarray(near | (answer == value) | (np.isnan(answer) & np.isnan(value)) | np.isinf(bound))
+
+
+def rounded(value: Array, element: ElementType) -> Array:
+    """Numbers in the dtype of an element type, rounded to nearest."""
+    with np.errstate(all="ignore"):
+        return value.astype(elements.dtype(element))
+
+
+def refuse_unobserved(chip: str | None, observed: dict[str, Array], instruction: Instruction) -> None:
+    """Refuse a chip of which nothing is known."""
+    if chip is not None and chip not in observed:
+        known = ", ".join(observed) or "none"
+        raise ValueError(f"nothing is observed of {chip!r} that differs from the manual for {instruction.canonical}; known: {known}")
