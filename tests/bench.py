@@ -64,7 +64,7 @@ Times = dict[str, tuple[list[float], list[float]]]
 
 def _in_turn(commands: dict[str, tuple[list[str], Callable[[], None]]], times: int = 7) -> Times:
     """Wall and CPU seconds of each command, round by round; the first round warms up and does not count."""
-    found: Times = {name: ([], []) for name in commands}
+    seconds: Times = {name: ([], []) for name in commands}
     for counted in [False] + [True] * times:
         for name, (command, before) in commands.items():
             before()
@@ -73,9 +73,9 @@ def _in_turn(commands: dict[str, tuple[list[str], Callable[[], None]]], times: i
             wall = time.perf_counter() - start
             now = resource.getrusage(resource.RUSAGE_CHILDREN)
             if counted:
-                found[name][0].append(wall)
-                found[name][1].append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
-    return found
+                seconds[name][0].append(wall)
+                seconds[name][1].append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
+    return seconds
 
 
 def _numpy() -> None:
@@ -86,8 +86,8 @@ def _numpy() -> None:
         return (lane >> 2) | ((i & 2) << 2), ((lane & 3) << 1) | (i & 1) | ((i & 4) << 1)
 
     def generated() -> tuple[object, object]:
-        found: tuple[object, object] = mma.mma_m16n8k16_a_b16(lane, i)
-        return found
+        places: tuple[object, object] = mma.mma_m16n8k16_a_b16(lane, i)
+        return places
 
     times: dict[str, list[float]] = {"hand": [], "generated": []}
     for _ in range(9):

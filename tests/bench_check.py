@@ -67,8 +67,8 @@ def main() -> None:
         for follow, limit in ((False, 100), (True, 20)):
             checker = Checker(follow=follow)
             seconds = _median(lambda checker=checker, data=data: checker.check(data), clock=time.process_time)  # type: ignore[misc]
-            told = f"check, one {name} in 100 lines{', with data flow' if follow else ''}"
-            print(f"{told:<58}{len(data) / seconds / 1e6:>5.0f} MB/s  {limit} MB/s")
+            title = f"check, one {name} in 100 lines{', with data flow' if follow else ''}"
+            print(f"{title:<58}{len(data) / seconds / 1e6:>5.0f} MB/s  {limit} MB/s")
     _beside_ptxas()
 
 
@@ -84,8 +84,8 @@ def _beside_ptxas() -> None:
         for level in ("-O3", "-O0"):
             assemble = [fetched[-1].path, level, "--gpu-name", "sm_90a", "--output-file", str(Path(scratch, "out")), str(path)]
             theirs = _median(lambda command=assemble: _run(command), 1)  # type: ignore[misc]
-            told = f"ptxmma check of {_SMALL >> 20} MB, the whole command, beside ptxas {level}"
-            print(f"{told:<58}{ours * 1e3:>5.0f} ms  {theirs / 20 * 1e3:.0f} ms (ptxas: {theirs:.1f} s, {theirs / ours:.0f} times as long)")
+            what = f"ptxmma check of {_SMALL >> 20} MB, the whole command, beside ptxas {level}"
+            print(f"{what:<58}{ours * 1e3:>5.0f} ms  {theirs / 20 * 1e3:.0f} ms (ptxas: {theirs:.1f} s, {theirs / ours:.0f} times as long)")
 
 
 def _run(command: list[str]) -> None:

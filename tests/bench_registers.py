@@ -69,14 +69,14 @@ def _metadata() -> None:
 
 def _in_turn(*functions: Callable[[], Any], times: int = 5) -> list[list[float]]:
     """Seconds of each function, round by round; the first round warms up and does not count."""
-    found: list[list[float]] = [[] for _ in functions]
+    measured: list[list[float]] = [[] for _ in functions]
     for counted in [False] + [True] * times:
-        for function, seconds in zip(functions, found, strict=True):
+        for function, seconds in zip(functions, measured, strict=True):
             start = time.perf_counter()
             function()
             if counted:
                 seconds.append(time.perf_counter() - start)
-    return found
+    return measured
 
 
 if __name__ == "__main__":

@@ -39,9 +39,9 @@ def _in_c() -> None:
         source = Path(__file__).with_name("bench_sparse.c")
         subprocess.run(["gcc", "-O3", "-march=native", "-I", paths.INCLUDE, source, "-o", program], check=True)
         done = subprocess.run([program, str(_SIZE), str(_SIZE)], check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout)
+    times = json.loads(done.stdout)
     what = f"C: compress {_SIZE} x {_SIZE} f16 to 2:4 / memcpy, GB/s"
-    print(f"{what:<58}{found['compress/memcpy']:>8.2f}x   0.5x or more  ({found['compress']:.1f} GB/s)")
+    print(f"{what:<58}{times['compress/memcpy']:>8.2f}x   0.5x or more  ({times['compress']:.1f} GB/s)")
 
 
 def _matrix(size: int) -> npt.NDArray[np.float16]:
@@ -98,14 +98,14 @@ def _rest(matrix: npt.NDArray[np.float16]) -> None:
 
 def _in_turn(functions: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
     """Seconds of each function, round by round; the first round warms up and does not count."""
-    found: dict[str, list[float]] = {name: [] for name in functions}
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
     for counted in [False] + [True] * times:
         for name, function in functions.items():
             start = time.perf_counter()
             function()
             if counted:
-                found[name].append(time.perf_counter() - start)
-    return found
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
 
 
 if __name__ == "__main__":

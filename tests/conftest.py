@@ -49,19 +49,17 @@ def toy_database(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def nvcc() -> str:
     """NVIDIA's compiler; tests that ask for it are skipped where there is none."""
-    found = shutil.which("nvcc")
-    if found is None:
+    compiler = shutil.which("nvcc")
+    if compiler is None:
         pytest.skip("nvcc is not installed")
-    return found
+    return compiler
 
 
 @pytest.fixture(scope="session")
 def gpu() -> str:
     """The GPU's name; tests that ask for it are skipped where there is none."""
-    found = shutil.which("nvidia-smi")
-    done = (
-        subprocess.run([found, "--query-gpu=name,compute_cap", "--format=csv,noheader"], capture_output=True, text=True) if found else None
-    )
+    smi = shutil.which("nvidia-smi")
+    done = subprocess.run([smi, "--query-gpu=name,compute_cap", "--format=csv,noheader"], capture_output=True, text=True) if smi else None
     if done is None or done.returncode != 0:
         pytest.skip("no GPU")
     name, _, capability = done.stdout.splitlines()[0].partition(", ")

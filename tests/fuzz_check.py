@@ -38,7 +38,7 @@ _OPCODES = Opcodes(_CATALOG.database.spec)
 _PATIENCE = 30
 #: One line of each instruction is many; these are enough to reach every kind of operand.
 _EVERY = 97
-_LINES = tuple(line for found in list(_CATALOG.all())[::_EVERY] for line in ptx.lines(found))
+_LINES = tuple(line for instruction in list(_CATALOG.all())[::_EVERY] for line in ptx.lines(instruction))
 _BANKS = tuple(entry.name for entry in _CATALOG.database.spec.types.registers)
 #: What opens, closes, declares, and stands at the edge of what a reader knows.
 _FRAGMENTS = (
@@ -54,11 +54,11 @@ _FRAGMENTS = (
 def modules() -> list[bytes]:
     """Modules to start from: one for each target, in its newest version."""
     newest = _CATALOG.database.spec.isa_versions[-1].version
-    found = []
+    made = []
     for number, target in enumerate(_CATALOG.database.spec.targets):
         text, _ = ptx.module(newest, target.name, _LINES[number :: len(_CATALOG.database.spec.targets)], _BANKS)
-        found.append(text.encode())
-    return found
+        made.append(text.encode())
+    return made
 
 
 def damage(data: bytes, limit: int, seed: int) -> bytes:
@@ -112,10 +112,10 @@ def _in_pieces(data: bytes) -> Findings:
     return _CHECKER.check_stream(stream, "fuzz.ptx")
 
 
-def _placed(found: Findings, data: bytes) -> None:
+def _placed(findings: Findings, data: bytes) -> None:
     """Every finding stands in the input."""
     lines = data.split(b"\n")
-    for finding in found:
+    for finding in findings:
         assert 1 <= finding.line <= len(lines), f"line {finding.line} of {len(lines)}"
         assert 1 <= finding.column <= len(lines[finding.line - 1]) + 1, f"column {finding.column} of line {finding.line}"
         assert finding.length >= 1

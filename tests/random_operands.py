@@ -29,14 +29,14 @@ def small(element: ElementType, shape: tuple[int, ...], random: np.random.Genera
 @functools.cache
 def one_of_each() -> list[Instruction]:
     """The instructions that multiply; of those that differ in n or in the order of metadata alone, one."""
-    found: dict[object, Instruction] = {}
+    by_layouts: dict[object, Instruction] = {}
     for instruction in ptxmma.instructions():
         if instruction.operation == "multiply" and (not instruction.variant.ranging or instruction.extents["n"] <= 16):
             facts = {name: value for name, value in instruction.variant.facts.items() if name not in ("spvariant", "aligned")}
             if instruction.variant.ranging:
                 facts |= {"n": 0, "shape": ""}
-            found.setdefault(tuple(facts.items()), instruction)
-    return list(found.values())
+            by_layouts.setdefault(tuple(facts.items()), instruction)
+    return list(by_layouts.values())
 
 
 class Operands:
@@ -64,13 +64,13 @@ class Operands:
         self.arguments: dict[str, Any] = {"c": addend.pack(self.c)}
         values = self.a
         if instruction.sparse:
-            held = instruction.metadata
-            fields = random.choice([int(field, 2) for field in held.legal], (m, held.chunks)).astype(np.uint8)
-            rows, pattern = sparse.from_fields(fields), held.granularity
+            metadata = instruction.metadata
+            fields = random.choice([int(field, 2) for field in metadata.legal], (m, metadata.chunks)).astype(np.uint8)
+            rows, pattern = sparse.from_fields(fields), metadata.granularity
             values = self.a[:, : k * pattern.kept // pattern.chunk]
             self.a = sparse.decompress(values, rows, pattern.name)
             self.kept = sparse.decompress(np.ones(values.shape, np.uint8), rows, pattern.name) > 0
-            self.arguments |= {"metadata": held.pack(rows, selector), "selector": selector}
+            self.arguments |= {"metadata": metadata.pack(rows, selector), "selector": selector}
         self._place(instruction, "a", a_type, values, from_memory)
         self._place(instruction, "b", b_type, self.b, from_memory)
         self.scales: dict[str, Array] = {}
@@ -93,8 +93,8 @@ class Operands:
             return
         rows = matrix if name == "a" else matrix.T
         layout = shared_memory.SharedLayout(element.name, "K", "none", *rows.shape, start=self.arguments.get("memory", np.zeros(0)).size)
-        held = self.arguments.get("memory", np.zeros(0, np.uint8))
-        self.arguments["memory"] = np.concatenate([held, layout.store(rows), np.zeros(-layout.size % 1024, np.uint8)])
+        memory = self.arguments.get("memory", np.zeros(0, np.uint8))
+        self.arguments["memory"] = np.concatenate([memory, layout.store(rows), np.zeros(-layout.size % 1024, np.uint8)])
         self.arguments[name] = layout.descriptor().encode()
 
     def _scale(self, instruction: Instruction, random: np.random.Generator, draw: Draw, name: str) -> Array:

@@ -122,9 +122,9 @@ for _book, (_pages, _slots, _words) in _BOOKS.items():
 
 
 def test_the_places_of_this_file_are_one_to_one() -> None:
-    for held in HELD.values():
-        places = [place for *_, place in held.places()]
-        assert sorted(places) == sorted(itertools.product(*map(range, held.axes.values())))
+    for layout in HELD.values():
+        places = [place for *_, place in layout.places()]
+        assert sorted(places) == sorted(itertools.product(*map(range, layout.axes.values())))
 
 
 # --- the database -----------------------------------------------------------------------------------------------------------
@@ -132,20 +132,20 @@ def test_the_places_of_this_file_are_one_to_one() -> None:
 
 def _moved(bits: dict[str, list[tuple[str, int]]], **inputs: int) -> dict[str, int]:
     """What the bits of the inputs become."""
-    found: dict[str, int] = {}
+    moved: dict[str, int] = {}
     for name, value in inputs.items():
         for bit, (output, place) in enumerate(bits.get(name, ())):
-            found[output] = found.get(output, 0) | (value >> bit & 1) << place
-    return found
+            moved[output] = moved.get(output, 0) | (value >> bit & 1) << place
+    return moved
 
 
 def _agree(name: str, bits: dict[str, list[tuple[str, int]]]) -> None:
     """A layout as a map of bits agrees with the formulas of this file."""
     if name in HELD:
-        held = HELD[name]
-        for lane, i, place in held.places():
-            found = _moved(bits, lane=lane, i=i)
-            assert tuple(found.get(axis, 0) for axis in held.axes) == place, (name, lane, i)
+        layout = HELD[name]
+        for lane, i, place in layout.places():
+            axes = _moved(bits, lane=lane, i=i)
+            assert tuple(axes.get(axis, 0) for axis in layout.axes) == place, (name, lane, i)
     else:
         given = GIVEN[name]
         for lane, place in given.places():
@@ -197,10 +197,10 @@ def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> N
 
 @pytest.fixture(scope="module")
 def compiler() -> str:
-    found = shutil.which("gcc") or shutil.which("clang")
-    if found is None:
+    program = shutil.which("gcc") or shutil.which("clang")
+    if program is None:
         pytest.skip("no C compiler (gcc or clang) is installed")
-    return found
+    return program
 
 
 def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Pa
         result: int = getattr(library, f"ptxmma_{name}")(*map(ctypes.c_uint32, arguments))
         return result
 
-    for name, held in HELD.items():
-        for lane, i, place in held.places():
-            assert tuple(call(f"{name}_{axis}", lane, i) for axis in held.axes) == place, (name, lane, i)
+    for name, layout in HELD.items():
+        for lane, i, place in layout.places():
+            assert tuple(call(f"{name}_{axis}", lane, i) for axis in layout.axes) == place, (name, lane, i)
             assert (call(f"{name}_lane", *place), call(f"{name}_element", *place)) == (lane, i), (name, place)
     for name, given in GIVEN.items():
         for lane, place in given.places():
@@ -226,10 +226,10 @@ def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Pa
 
 def test_the_c_macros_give_every_size(out: Path, compiler: str) -> None:
     source = '#include "ptxmma/ptxmma.h"\n'
-    for name, held in HELD.items():
-        for axis, size in held.axes.items():
+    for name, layout in HELD.items():
+        for axis, size in layout.axes.items():
             source += f"typedef char {name}_{axis}[PTXMMA_{name.upper()}_{axis.upper()}S == {size} ? 1 : -1];\n"
-        source += f"typedef char {name}_elements[PTXMMA_{name.upper()}_ELEMENTS == {held.elements} ? 1 : -1];\n"
+        source += f"typedef char {name}_elements[PTXMMA_{name.upper()}_ELEMENTS == {layout.elements} ? 1 : -1];\n"
     command = [compiler, "-fsyntax-only", "-I", str(out / "generated/include"), "-xc", "-"]
     subprocess.run(command, input=source, text=True, check=True)
 
@@ -317,15 +317,15 @@ def test_the_python_functions_give_every_place(out: Path) -> None:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         functions |= vars(module)
-    for name, held in HELD.items():
-        for lane, i, place in held.places():
+    for name, layout in HELD.items():
+        for lane, i, place in layout.places():
             assert functions[name](lane, i) == place, (name, lane, i)
             assert functions[f"{name}_inverse"](*place) == (lane, i), (name, place)
     for name, given in GIVEN.items():
         for lane, place in given.places():
             assert functions[name](*place) == lane, (name, place)
-            found = functions[f"{name}_inverse"](lane)
-            assert (found if isinstance(found, tuple) else (found,)) == place, (name, lane)
+            inverse = functions[f"{name}_inverse"](lane)
+            assert (inverse if isinstance(inverse, tuple) else (inverse,)) == place, (name, lane)
 
 
 # --- the library ------------------------------------------------------------------------------------------------------------
@@ -341,14 +341,14 @@ def _operands(spelling: str, database: Path) -> tuple[Any, Any]:
 @pytest.mark.parametrize("spelling", LAYOUTS)
 def test_the_library_gives_every_place(spelling: str, database: Path) -> None:
     fragment, address = _operands(spelling, database)
-    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
-    assert (fragment.axes, fragment.sizes, fragment.elements) == (tuple(held.axes), held.axes, held.elements)
+    layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    assert (fragment.axes, fragment.sizes, fragment.elements) == (tuple(layout.axes), layout.axes, layout.elements)
     assert fragment.registers == _registers(spelling)
-    for lane, i, place in held.places():
+    for lane, i, place in layout.places():
         assert fragment.coords(lane, i) == place
         assert fragment.locate(*place) == (lane, i)
     lanes = dict(given.places())
-    for lane in range(held.threads):
+    for lane in range(layout.threads):
         assert address.coords(lane) == lanes.get(lane)
     assert address.row_bytes == {"r4c64": 64, "r16c8": 16, "p8s16w4": 256, "p2s64w2": 512}[spelling.split(".")[1]]
     assert address.alignment == {"r4c64": 64, "r16c8": 16, "p8s16w4": 16, "p2s64w2": 16}[spelling.split(".")[1]]
@@ -357,25 +357,25 @@ def test_the_library_gives_every_place(spelling: str, database: Path) -> None:
 @pytest.mark.parametrize("spelling", LAYOUTS)
 def test_arrays_go_into_registers_and_back(spelling: str, database: Path) -> None:
     fragment, _ = _operands(spelling, database)
-    held = HELD[LAYOUTS[spelling][0]]
-    values = _numbered(held, fragment.bits)
-    tile = values.reshape([size for axis, size in held.axes.items() if size > 1 or axis != "slab"])
+    layout = HELD[LAYOUTS[spelling][0]]
+    values = _numbered(layout, fragment.bits)
+    tile = values.reshape([size for axis, size in layout.axes.items() if size > 1 or axis != "slab"])
     registers = fragment.pack(tile)
-    assert registers.shape == (held.threads, fragment.registers)
-    assert np.array_equal(registers, _in_registers(held, values))
+    assert registers.shape == (layout.threads, fragment.registers)
+    assert np.array_equal(registers, _in_registers(layout, values))
     assert np.array_equal(fragment.unpack(registers), tile)
 
 
-def _numbered(held: Held, bits: int) -> Array:
+def _numbered(layout: Held, bits: int) -> Array:
     """A tile of different numbers, as far as they fit."""
-    count = int(np.prod(list(held.axes.values())))
-    return (np.arange(count) * 7919 % (1 << min(bits, 16))).astype(f"u{bits // 8}").reshape(list(held.axes.values()))
+    count = int(np.prod(list(layout.axes.values())))
+    return (np.arange(count) * 7919 % (1 << min(bits, 16))).astype(f"u{bits // 8}").reshape(list(layout.axes.values()))
 
 
-def _in_registers(held: Held, values: Array) -> Array:
+def _in_registers(layout: Held, values: Array) -> Array:
     """The registers of all threads, element by element: the first in the lowest bits of the first."""
-    flat = np.zeros((held.threads, held.elements), values.dtype)
-    for lane, i, place in held.places():
+    flat = np.zeros((layout.threads, layout.elements), values.dtype)
+    for lane, i, place in layout.places():
         flat[lane, i] = values[place]
     return flat.view(np.uint32)
 
@@ -385,13 +385,13 @@ def _in_registers(held: Held, values: Array) -> Array:
 
 @pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("scoop")])
 def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: Path) -> None:
-    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
     bits = int(spelling.rpartition("q")[2])
-    row = held.axes["col"] * bits // 8
+    row = layout.axes["col"] * bits // 8
     start, image = 4096, np.random.default_rng(1).integers(0, 256, 64 * row, np.uint8)
     order = np.random.default_rng(2).permutation(64)  # rows anywhere, in any order
     addresses = np.full(32, 3)  # what is ignored may be anything
-    values = np.zeros(list(held.axes.values()), f"u{bits // 8}")
+    values = np.zeros(list(layout.axes.values()), f"u{bits // 8}")
     for lane, place in given.places():
         addresses[lane] = start + row * order[lane]
         values[place] = image[row * order[lane] :][:row].view(values.dtype)
@@ -400,7 +400,7 @@ def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: 
         ptxmma.emulate(instruction, addresses, image, start),
         ptxmma.emulate(instruction, memory=image, memory_start=start, **{"from": addresses}),
     ):
-        assert np.array_equal(moved.registers, _in_registers(held, values))
+        assert np.array_equal(moved.registers, _in_registers(layout, values))
     addresses[1] += 1
     with pytest.raises(ValueError, match=f"from: the address {addresses[1]:#x} of thread 1 is not a multiple of {row}"):
         ptxmma.emulate(instruction, addresses, image, start)
@@ -408,18 +408,18 @@ def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: 
 
 @pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("stash")])
 def test_a_store_scatters_the_pages_that_the_threads_name(spelling: str, database: Path) -> None:
-    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
-    values = _numbered(held, 32)
-    page = held.axes["slot"] * held.axes["word"] * 4
+    layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    values = _numbered(layout, 32)
+    page = layout.axes["slot"] * layout.axes["word"] * 4
     image = np.full(16 * page, 0xEE, np.uint8)
     addresses, expected = np.full(128, 5), image.copy()
     for lane, place in given.places():
         addresses[lane] = (15 - 2 * lane) * page
         expected[addresses[lane] :][:page] = values[place].reshape(-1).view(np.uint8)
     instruction = ptxmma.instruction(spelling, database=database)
-    assert np.array_equal(ptxmma.emulate(instruction, addresses, _in_registers(held, values), image).memory, expected)
+    assert np.array_equal(ptxmma.emulate(instruction, addresses, _in_registers(layout, values), image).memory, expected)
     with pytest.raises(ValueError, match="leaves the memory of"):
-        ptxmma.emulate(instruction, addresses, _in_registers(held, values), image[:-16])
+        ptxmma.emulate(instruction, addresses, _in_registers(layout, values), image[:-16])
 
 
 # --- the reference ----------------------------------------------------------------------------------------------------------
@@ -457,13 +457,13 @@ def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None
 def _cells(picture: str) -> list[list[str]]:
     """The texts of a picture's cells that name threads, line by line; lines that repeat are written out."""
     lines: dict[str, list[str]] = {}
-    found = []
+    every = []
     for anchor, text, used in re.findall(r'<text(?: id="(u\d+)")? y="\d+">(<tspan.*?)</text>|<use href="#(u\d+)"', picture):
         cells = lines[used] if used else re.findall(r">([^<>]+)</tspan>", text)
         if anchor:
             lines[anchor] = cells
-        found.append(cells)
-    return [cells for cells in found if all(re.fullmatch(r"T\d+", cell) for cell in cells)]
+        every.append(cells)
+    return [cells for cells in every if all(re.fullmatch(r"T\d+", cell) for cell in cells)]
 
 
 def test_pictures_show_the_thread_of_each_place(out: Path) -> None:
@@ -507,14 +507,14 @@ def test_show_describes_operands_and_layouts(database: Path) -> None:
 
 @pytest.mark.parametrize("spelling", LAYOUTS)
 def test_layout_gives_every_place(spelling: str, database: Path) -> None:
-    held, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
+    expected, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
     fragment, address = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
-    first, *axes = held.axes
-    found: dict[tuple[int, ...], tuple[int, int]] = {}
-    for number in range(held.axes[first]):
+    first, *axes = expected.axes
+    places: dict[tuple[int, ...], tuple[int, int]] = {}
+    for number in range(expected.axes[first]):
         table = _asked("layout", spelling, "--operand", fragment, f"--{first}", str(number), "--database", database)
-        found |= {(number, *(one[axis] for axis in axes)): (one["lane"], one["element"]) for one in table["elements"]}
-    assert found == {place: (lane, i) for lane, i, place in held.places()}
+        places |= {(number, *(one[axis] for axis in axes)): (one["lane"], one["element"]) for one in table["elements"]}
+    assert places == {place: (lane, i) for lane, i, place in expected.places()}
     table = _asked("layout", spelling, "--operand", address, "--database", database)
     assert {tuple(one[axis] for axis in given.axes): one["lane"] for one in table["elements"]} == {
         place: lane for lane, place in given.places()
@@ -544,9 +544,9 @@ def test_trace_follows_an_element(database: Path) -> None:
         return move["from"], move["to"]
 
     names = LAYOUTS["scoop.r4c64.x2.q8"]
-    held, given = HELD[names[0]].places(), GIVEN[names[1]].places()
+    places, given = HELD[names[0]].places(), GIVEN[names[1]].places()
     source, target = moves("scoop.r4c64.x2.q8", "--slab", "1", "--row", "3", "--col", "9")
-    assert (target["lane"], target["element"]) == next((lane, i) for lane, i, place in held if place == (1, 3, 9))
+    assert (target["lane"], target["element"]) == next((lane, i) for lane, i, place in places if place == (1, 3, 9))
     lane = next(lane for lane, place in given if place == (1, 3))
     assert source == {"address": "from", "lane": lane, "byte": 9, "bits": "7:0"}
     source, target = moves("stash.p8s16w4.q32", "--page", "6", "--slot", "9", "--word", "3")
@@ -587,9 +587,9 @@ _FOUR = "{%r0,%r1,%r2,%r3}"
 def test_lines_of_ptx_are_judged(line: str, rules: list[str], database: Path) -> None:
     declared = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;"
     text = f".version 7.8\n.target sm_90\n.address_size 64\n.entry k() {{\n{declared}\n{line}\nret;\n}}\n"
-    found = check(text, database=database)
-    assert sorted(finding.rule for finding in found) == sorted(rules)
-    assert {finding.line for finding in found} <= {6}
+    findings = check(text, database=database)
+    assert sorted(finding.rule for finding in findings) == sorted(rules)
+    assert {finding.line for finding in findings} <= {6}
     if not rules and ".trans" in line:
         assert [finding.rule for finding in check(text.replace("sm_90", "sm_80"), database=database)] == ["target"]
 
@@ -651,11 +651,11 @@ def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
     (line,) = (line for line in _asked("list", "--database", database) if line["instruction"].startswith("spread"))
     assert (line["instruction"], line["n"]) == ("spread.wCOLS.q8", "32..128 by 32")
     for cols in (32, 64, 96, 128):
-        held = Held({"row": 4, "col": cols}, 32, cols // 8, lambda lane, i: (lane // 8, lane % 8 + 8 * i))
+        expected = Held({"row": 4, "col": cols}, 32, cols // 8, lambda lane, i: (lane // 8, lane % 8 + 8 * i))
         fragment = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("out")
-        assert all(fragment.coords(lane, i) == place for lane, i, place in held.places())
-        values = _numbered(held, 8)
-        assert np.array_equal(fragment.pack(values), _in_registers(held, values))
+        assert all(fragment.coords(lane, i) == place for lane, i, place in expected.places())
+        values = _numbered(expected, 8)
+        assert np.array_equal(fragment.pack(values), _in_registers(expected, values))
         address = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("from")
         given = {lane: address.coords(lane) for lane in range(32)}
         assert given == {lane: (lane % 4, lane // 4) if lane < cols // 8 else None for lane in range(32)}
@@ -706,7 +706,7 @@ def test_an_output_takes_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert "missing: generated/csv/layouts.csv" in _run(*arguments, "--check").output
         assert _run(*arguments).exit_code == 0
         lines = table.read_text(encoding="utf-8").splitlines()[2:]
-        expected = {f"{name},{held.threads},{'x'.join(map(str, held.axes.values()))}" for name, held in HELD.items()}
+        expected = {f"{name},{layout.threads},{'x'.join(map(str, layout.axes.values()))}" for name, layout in HELD.items()}
         assert expected < set(lines)
         assert len(lines) == len(HELD) + len(GIVEN)
         assert _run(*arguments, "--check").exit_code == 0

@@ -22,10 +22,10 @@ def _map(row: str, col: str, *, i: int = 2, lane: int = 3, rows: int = 3, cols: 
 
 
 def test_a_permutation_of_bits() -> None:
-    found = _map("lane", "i")
-    assert found.bits == {"i": (("col", 0), ("col", 1)), "lane": (("row", 0), ("row", 1), ("row", 2))}
-    assert found.apply({"i": 2, "lane": 5}) == {"row": 5, "col": 2}
-    assert found.inverse().apply({"row": 5, "col": 2}) == {"i": 2, "lane": 5}
+    bitmap = _map("lane", "i")
+    assert bitmap.bits == {"i": (("col", 0), ("col", 1)), "lane": (("row", 0), ("row", 1), ("row", 2))}
+    assert bitmap.apply({"i": 2, "lane": 5}) == {"row": 5, "col": 2}
+    assert bitmap.inverse().apply({"row": 5, "col": 2}) == {"i": 2, "lane": 5}
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_an_incomplete_cover_is_refused() -> None:
 
 @given(st.permutations([("row", 0), ("row", 1), ("row", 2), ("col", 0), ("col", 1), ("col", 2)]), st.integers(1, 5))
 def test_expressions_say_what_the_map_says(targets: list[tuple[str, int]], split: int) -> None:
-    found = BitMap({"i": split, "lane": 6 - split}, {"row": 3, "col": 3}, {"i": tuple(targets[:split]), "lane": tuple(targets[split:])})
-    points = domain(found.inputs)
-    image = found.evaluate(points)
-    back = found.inverse().evaluate(image)
+    bitmap = BitMap({"i": split, "lane": 6 - split}, {"row": 3, "col": 3}, {"i": tuple(targets[:split]), "lane": tuple(targets[split:])})
+    points = domain(bitmap.inputs)
+    image = bitmap.evaluate(points)
+    back = bitmap.inverse().evaluate(image)
     assert back == points
-    for output in found.outputs:
-        text = gather(found, output)
+    for output in bitmap.outputs:
+        text = gather(bitmap, output)
         assert [eval(text, {"i": i, "lane": lane}) for i, lane in zip(points["i"], points["lane"], strict=True)] == image[output]
 
 

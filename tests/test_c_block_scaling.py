@@ -41,11 +41,11 @@ _SANITIZED = """
 #include "ptxmma/block_scaling.h"
 #define RUN(pair, narrow, block, axis, rows, cols)                                                          \\
   do {                                                                                                      \\
-    const size_t held = (size_t)(rows) * (cols) / (narrow);                                                 \\
+    const size_t size = (size_t)(rows) * (cols) / (narrow);                                                 \\
     float *values = malloc(sizeof(float) * (rows) * (cols));                                                \\
-    uint8_t *elements = malloc(held), *scales = malloc((size_t)(rows) * (cols) / (block));                  \\
+    uint8_t *elements = malloc(size), *scales = malloc((size_t)(rows) * (cols) / (block));                  \\
     for (size_t i = 0; i < (size_t)(rows) * (cols); i++) values[i] = ((float)i - 100.0f) * 0.37f;           \\
-    memset(elements, 0, held);                                                                              \\
+    memset(elements, 0, size);                                                                              \\
     if (ptxmma_quantise_##pair(values, rows, cols, block, axis, 1.0f, elements, scales)) return 1;          \\
     if (ptxmma_dequantise_##pair(elements, scales, rows, cols, block, axis, 1.0f, values)) return 2;        \\
     if (!(values[0] < values[(rows) * (cols) - 1])) return 3;                                               \\
@@ -85,10 +85,10 @@ def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiler() -> str:
-    found = shutil.which("gcc") or shutil.which("clang")
-    if found is None:
+    program = shutil.which("gcc") or shutil.which("clang")
+    if program is None:
         pytest.skip("no C compiler (gcc or clang) is installed")
-    return found
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +133,10 @@ def test_every_code_is_decoded_as_in_python(catalog: Catalog, library: ctypes.CD
     element = layouts.element_type(catalog.database.spec, name)
     count = 1 << element.exponent + element.mantissa + element.sign
     expected = float_codes.decoder(element)[:count]
-    found = _decoded(library, name, count)
-    np.testing.assert_array_equal(found, expected)
+    decoded = _decoded(library, name, count)
+    np.testing.assert_array_equal(decoded, expected)
     finite = ~np.isnan(expected)
-    np.testing.assert_array_equal(found[finite].view(np.uint32), expected[finite].view(np.uint32))
+    np.testing.assert_array_equal(decoded[finite].view(np.uint32), expected[finite].view(np.uint32))
 
 
 @pytest.mark.parametrize("name", _NARROW[:5])
@@ -262,15 +262,15 @@ def test_errors_write_nothing(catalog: Catalog, library: ctypes.CDLL) -> None:
             elements, scales, back = np.full(1024, 0x12, np.uint8), np.full(1024, 0x12, np.uint8), np.full(1024, 7, np.float32)
             sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
             last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
-            held = None if without == "elements" else _pointer(elements)
+            codes = None if without == "elements" else _pointer(elements)
             factors = None if without == "scales" else _pointer(scales)
-            found = int(quantise(None if without == "values" else _pointer(matrix), *sizes, *last, held, factors))
-            assert found != _OK
-            if found != _NOT_FINITE:
-                assert dequantise(held, factors, *sizes, *last, None if without == "values" else _pointer(back)) == found
+            returned = int(quantise(None if without == "values" else _pointer(matrix), *sizes, *last, codes, factors))
+            assert returned != _OK
+            if returned != _NOT_FINITE:
+                assert dequantise(codes, factors, *sizes, *last, None if without == "values" else _pointer(back)) == returned
             assert set(elements.tolist() + scales.tolist()) == {0x12}
             assert set(back.tolist()) == {7.0}
-            return found
+            return returned
 
         fine = np.ones((4, 4 * block), np.float32)
         assert [status(fine, without=name) for name in ("values", "elements", "scales")] == [_NULL] * 3
@@ -311,18 +311,18 @@ def test_the_tensor_scale_is_that_of_python(catalog: Catalog, library: ctypes.CD
             continue
         compared += 1
         function = getattr(library, f"ptxmma_tensor_scale_{entry.element}_{entry.scale}")
-        found = ctypes.c_float(7)
+        scale = ctypes.c_float(7)
         for top in (0.0, -0.0, 1e-45, 1e-40, -1.2e-38, 3.2e-35, -1e-4, 2.5, -2688.0, 3e38, *random.standard_normal(50) * 1e3):
             values = np.array([0, top / 3, top, top / 2], np.float32)
-            assert function(_pointer(values), ctypes.c_size_t(4), ctypes.byref(found)) == _OK
-            assert np.float32(found.value) == scaling.tensor_scale(values, form), top
-        found.value = 7
+            assert function(_pointer(values), ctypes.c_size_t(4), ctypes.byref(scale)) == _OK
+            assert np.float32(scale.value) == scaling.tensor_scale(values, form), top
+        scale.value = 7
         for bad in (np.nan, np.inf, -np.inf):
-            assert function(_pointer(np.array([1, bad], np.float32)), ctypes.c_size_t(2), ctypes.byref(found)) == _NOT_FINITE
-        assert function(None, ctypes.c_size_t(4), ctypes.byref(found)) == _NULL
+            assert function(_pointer(np.array([1, bad], np.float32)), ctypes.c_size_t(2), ctypes.byref(scale)) == _NOT_FINITE
+        assert function(None, ctypes.c_size_t(4), ctypes.byref(scale)) == _NULL
         assert function(_pointer(values), ctypes.c_size_t(4), None) == _NULL
-        assert [function(_pointer(values), ctypes.c_size_t(count), ctypes.byref(found)) for count in (0, 2**63)] == [_SIZE] * 2
-        assert found.value == 7
+        assert [function(_pointer(values), ctypes.c_size_t(count), ctypes.byref(scale)) for count in (0, 2**63)] == [_SIZE] * 2
+        assert scale.value == 7
     assert compared
 
 
@@ -330,7 +330,7 @@ def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Cata
     form = scaling.formats(database=catalog.database)["nvfp4"]
     values = np.full((1, 32), 1e-4, np.float32)
     sizes = [ctypes.c_size_t(size) for size in (1, 32, form.block)]
-    held = []
+    codes = []
     for scale in (1.0, float(scaling.tensor_scale(values, form))):
         elements, scales = np.full(16, 0xA5, np.uint8), np.full(2, 0xA5, np.uint8)
         last = (ctypes.c_uint32(1), ctypes.c_float(scale))
@@ -338,8 +338,8 @@ def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Cata
         expected = scaling.quantise(values, form, tensor_scale=scale)
         np.testing.assert_array_equal(elements, _packed(expected.elements, form))
         np.testing.assert_array_equal(scales, expected.scales.view(np.uint8)[0])
-        held.append(bool(elements.any()))
-    assert held == [False, True]
+        codes.append(bool(elements.any()))
+    assert codes == [False, True]
 
 
 # --- registers --------------------------------------------------------------------------------------------------------------
@@ -369,9 +369,9 @@ def test_blocks_that_would_saturate_are_refused(library: ctypes.CDLL) -> None:
 
 def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL, include: Path) -> None:
     header = (include / "ptxmma" / "block_scaling.h").read_text(encoding="utf-8")
-    found = [layout for layout in catalog.database.layouts if layout.kind == "scale"]
-    assert found
-    for layout in found:
+    layouts = [layout for layout in catalog.database.layouts if layout.kind == "scale"]
+    assert layouts
+    for layout in layouts:
         byte_ids, thread_ids = (
             range(0, layout.axes[axis] * (step := layout.steps.get(axis, 1)), step) for axis in ("byte_id", "thread_id")
         )

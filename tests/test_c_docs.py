@@ -22,8 +22,8 @@ _WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow"
 
 def _blocks(root: Path, language: str) -> list[str]:
     text = (root / "docs/headers.rst").read_text(encoding="utf-8")
-    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
-    return [textwrap.dedent(block) for block in found]
+    blocks = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
+    return [textwrap.dedent(block) for block in blocks]
 
 
 def _compiled(*command: str | Path) -> None:
@@ -75,9 +75,9 @@ def test_staged(library: ctypes.CDLL) -> None:
 
 def test_quantised(library: ctypes.CDLL) -> None:
     matrix = (np.random.default_rng(2).standard_normal((4, 64)) * 1e-5).astype(np.float32)
-    elements, scales, found = np.zeros(128, np.uint8), np.zeros((4, 4), np.uint8), ctypes.c_float()
+    elements, scales, tensor_scale = np.zeros(128, np.uint8), np.zeros((4, 4), np.uint8), ctypes.c_float()
     size = [ctypes.c_size_t(4), ctypes.c_size_t(64)]
-    assert library.quantise(_pointer(matrix), *size, _pointer(elements), _pointer(scales), ctypes.byref(found)) == 0
+    assert library.quantise(_pointer(matrix), *size, _pointer(elements), _pointer(scales), ctypes.byref(tensor_scale)) == 0
     expected = scaling.quantise(matrix, "nvfp4", tensor_scale=float(scaling.tensor_scale(matrix, "nvfp4")))
     assert np.array_equal(scales, expected.scales.view(np.uint8))
     assert scales.all()

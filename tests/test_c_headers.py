@@ -66,7 +66,7 @@ class Compilers:
     """The C compilers of this machine."""
 
     def __init__(self) -> None:
-        self.found = {language: [name for name in names if shutil.which(name)] for language, names in _DRIVERS.items()}
+        self.installed = {language: [name for name in names if shutil.which(name)] for language, names in _DRIVERS.items()}
 
     def run(self, compiler: str, *arguments: str | Path) -> None:
         """Compile; a failure shows what the compiler said."""
@@ -76,10 +76,10 @@ class Compilers:
 
 @pytest.fixture(scope="module")
 def compilers() -> Compilers:
-    found = Compilers()
-    if not found.found["c"] or not found.found["c++"]:
+    available = Compilers()
+    if not available.installed["c"] or not available.installed["c++"]:
         pytest.skip("no C and C++ compiler (gcc or clang) is installed")
-    return found
+    return available
 
 
 def _write(catalog: Catalog, folder: Path) -> Path:
@@ -126,29 +126,29 @@ def library(request: pytest.FixtureRequest, compilers: Compilers, include: Path,
     source.write_text(text, encoding="utf-8")
     target = folder / "sweep.so"
     plain = "-std=c99" if language == "c" else "-std=c++11"  # from C++14 on the functions are constexpr, and so inline
-    compilers.run(compilers.found[language][0], plain, "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
+    compilers.run(compilers.installed[language][0], plain, "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
     return Library(target)
 
 
 @pytest.fixture(scope="module")
 def users(catalog: Catalog) -> dict[str, list[tuple[Instruction, Operand]]]:
     """For each layout the instructions and operands that have it; of many values of n the smallest and the largest."""
-    found: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
+    by_layout: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
     for instruction in catalog.all():
         ranging = instruction.variant.ranging
         if all(instruction.extents[name] in (numbers[0], numbers[-1]) for name, numbers in ranging.items()):
             for form in instruction.forms:
                 for operand in form.operands:
                     if operand.layout is not None:
-                        found[operand.layout.name].append((instruction, operand))
-    assert all(found.values())
-    return found
+                        by_layout[operand.layout.name].append((instruction, operand))
+    assert all(by_layout.values())
+    return by_layout
 
 
 def _kind(catalog: Catalog, kind: str) -> list[Layout]:
-    found = [layout for layout in catalog.database.layouts if layout.kind == kind]
-    assert found
-    return found
+    layouts = [layout for layout in catalog.database.layouts if layout.kind == kind]
+    assert layouts
+    return layouts
 
 
 def _grid(*sizes: int) -> tuple[Any, ...]:
@@ -173,7 +173,7 @@ def test_every_header_compiles_alone_and_with_all_others(
         source = tmp_path / f"{number}.{'c' if language == 'c' else 'cpp'}"
         source.write_text("".join(f'#include "{name}"\n' for name in header.split()) + "int unused_file;\n", encoding="utf-8")
         sources.append(source)
-    for compiler in compilers.found[language]:
+    for compiler in compilers.installed[language]:
         compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
 
 
@@ -207,7 +207,7 @@ static_assert(sizeof buffer == 128, "");
 @pytest.mark.parametrize("standard", ["c++14", "c++20"])
 def test_functions_are_constant_expressions_from_cxx14_on(compilers: Compilers, standard: str, tmp_path: Path) -> None:
     (tmp_path / "constants.cpp").write_text(_CONSTANTS)
-    for compiler in compilers.found["c++"]:
+    for compiler in compilers.installed["c++"]:
         compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", paths.INCLUDE, tmp_path / "constants.cpp")
 
 
@@ -238,7 +238,7 @@ def test_every_function_compiles_without_a_branch(compilers: Compilers, include:
     declared = dict(re.findall(r"^PTXMMA_(?:HOST_|CONSTEXPR_)?FN .*?\b(ptxmma_\w+)\(\s*(\w+)", texts, re.MULTILINE))
     chooses = {name for name, first in declared.items() if first.startswith("ptxmma_") and first != "ptxmma_descriptor"}
     assert {"ptxmma_describe_swizzle", "ptxmma_swizzle_address"} <= chooses  # by an enumerator, in a switch
-    for compiler in compilers.found["c"]:
+    for compiler in compilers.installed["c"]:
         assembly = tmp_path / f"{compiler}.s"
         # Functions that compile alike must not become jumps to each other.
         quiet = ["-fno-ipa-icf"] if compiler == "gcc" else []
@@ -310,7 +310,7 @@ def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, incl
     assert len(lines) > 100
     source = tmp_path / "sizes.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
-    compilers.run(compilers.found["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+    compilers.run(compilers.installed["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
 
 
 def test_metadata_agrees_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
@@ -321,8 +321,8 @@ def test_metadata_agrees_with_the_model(catalog: Catalog, library: Library, user
         lane, bit, width = metadata.locate(*_grid(*size))
         assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(lane, size)), stem
         assert np.array_equal(library.table(f"{stem}_bit", *size[:2]), np.broadcast_to(bit, size)[:, :, 0]), stem
-        held = (layout.threads, 32)
-        back = {name: library.table(f"{stem}_{name}", *held) for name in ("row", "chunk", "selector")}
+        domain = (layout.threads, 32)
+        back = {name: library.table(f"{stem}_{name}", *domain) for name in ("row", "chunk", "selector")}
         for thread, selector in itertools.product(range(layout.threads), range(metadata.selectors)):
             ours = [
                 (int(back["row"][thread, low]), int(back["chunk"][thread, low]), low)
@@ -365,7 +365,7 @@ def test_legal_fields_agree_with_the_spec(catalog: Catalog, compilers: Compilers
     assert len(lines) > 100
     source = tmp_path / "legal.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
-    compilers.run(compilers.found["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+    compilers.run(compilers.installed["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
 
 
 def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library) -> None:
@@ -527,9 +527,9 @@ def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, include: Pa
 
 @pytest.fixture(scope="module")
 def memory(catalog: Catalog) -> SharedMemory:
-    found = catalog.database.spec.shared_memory
-    assert found is not None
-    return found
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    return memory
 
 
 def _cute(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -635,7 +635,7 @@ def test_a_made_up_family_needs_no_more_than_its_spec(root: Path, compilers: Com
     for language, standard in _STANDARDS:
         source = tmp_path / f"toy.{'c' if language == 'c' else 'cpp'}"
         source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
-        compilers.run(compilers.found[language][0], f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
+        compilers.run(compilers.installed[language][0], f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
 
 
 _HOSTILE = 'x */ injected; /* " \\ ??/ \n#error injected\u202e \u00e9 */ " injected; //'
@@ -662,7 +662,7 @@ def test_no_text_of_the_spec_becomes_code(catalog: Catalog, compilers: Compilers
     source = tmp_path / "all.c"
     source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
     for standard in ("c99", "c11"):
-        compilers.run(compilers.found["c"][0], f"-std={standard}", *_WARNINGS, "-Dinjected=}}}", "-fsyntax-only", "-I", include, source)
+        compilers.run(compilers.installed["c"][0], f"-std={standard}", *_WARNINGS, "-Dinjected=}}}", "-fsyntax-only", "-I", include, source)
 
 
 _FORMULAS = [
@@ -682,7 +682,7 @@ def test_formulas_mean_in_c_what_they_mean_in_the_spec(compilers: Compilers, tmp
     source, target = tmp_path / "formulas.c", tmp_path / "formulas.so"
     functions = [f"uint32_t f{n}(uint32_t x, uint32_t y) {{ return {formula_text.to_c(text)}; }}" for n, text in enumerate(_FORMULAS)]
     source.write_text("\n".join(["#include <stdint.h>", *functions, ""]), encoding="utf-8")
-    compilers.run(compilers.found["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
+    compilers.run(compilers.installed["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
     library = ctypes.CDLL(str(target))
     for number, text in enumerate(_FORMULAS):
         for x, y in itertools.product(range(8), range(8)):
@@ -703,6 +703,6 @@ def test_a_string_holds_its_text_and_nothing_else(text: str, compilers: Compiler
     source = tmp_path / "text.c"
     source.write_text(f"const char text[] = {c_text.string(text)};\n", encoding="utf-8")
     target = tmp_path / "text.so"
-    compilers.run(compilers.found["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
+    compilers.run(compilers.installed["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
     wanted = text.encode("utf-8") + b"\0"
     assert bytes((ctypes.c_char * len(wanted)).in_dll(ctypes.CDLL(str(target)), "text")) == wanted

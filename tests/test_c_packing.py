@@ -74,7 +74,7 @@ def functions(catalog: Catalog) -> list[Function]:
 
     The families that multiply have functions; those that only load, store or transpose move matrices themselves.
     """
-    found: dict[tuple[str, int | None], Function] = {}
+    by_name: dict[tuple[str, int | None], Function] = {}
     families = {entry.family for entry in catalog.database.spec.instructions if entry.operation == "multiply"}
     for instruction in catalog.all():
         if instruction.family not in families:
@@ -91,12 +91,12 @@ def functions(catalog: Catalog) -> list[Function]:
             if (memory, 0) != (operand.bits, operand.shift):
                 stem += f"_{operand.element_type}"
             n = operand.cols if "col" in operand.layout.growing else None
-            found.setdefault((stem, n), Function(stem, operand, memory, n))
-    assert len({function.operand.layout.name for function in found.values() if function.operand.layout}) == sum(
+            by_name.setdefault((stem, n), Function(stem, operand, memory, n))
+    assert len({function.operand.layout.name for function in by_name.values() if function.operand.layout}) == sum(
         layout.kind == "fragment" and layout.family in families for layout in catalog.database.layouts
     )
-    assert any("copy" in function.operand.sizes for function in found.values())
-    return list(found.values())
+    assert any("copy" in function.operand.sizes for function in by_name.values())
+    return list(by_name.values())
 
 
 def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
@@ -132,17 +132,17 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
             _put(memory, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]])
 
         # What every thread should hold, element by element.
-        threads, elements, held = operand.layout.threads, operand.elements, operand.bits
+        threads, elements, element_bits = operand.layout.threads, operand.elements, operand.bits
         lane, i = np.indices((threads, elements))
         row, col = (np.broadcast_to(one, lane.shape) for one in operand.coords(lane, i))
         product = np.broadcast_to(operand.computation(lane, i), lane.shape)
         each = operand.elements_per_register
-        width = held * each
+        width = element_bits * each
         expected = np.zeros((threads, operand.registers), f"u{width // 8}")
         for thread in range(threads):
             for element in range(elements):
                 code = codes[product[thread, element]][row[thread, element]][col[thread, element]]
-                expected[thread, element // each] |= expected.dtype.type((code << operand.shift) << (element % each * held))
+                expected[thread, element // each] |= expected.dtype.type((code << operand.shift) << (element % each * element_bits))
 
         strides = [product_stride] * (products > 1) + [row_stride, col_stride]
         sizes = [*map(ctypes.c_size_t, strides), *([ctypes.c_uint32(function.n)] if function.n is not None else [])]
@@ -262,7 +262,7 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
             def whole(
                 rows: int,
                 cols: int,
-                held: Any,
+                imagery: Any,
                 words: Any,
                 *,
                 step: int = 8,
@@ -271,15 +271,15 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
                 last: Any = last,
             ) -> int:
                 steps = [ctypes.c_size_t(step)] * count
-                return int(tiles(ctypes.c_size_t(rows), ctypes.c_size_t(cols), held, *steps, *last, words))
+                return int(tiles(ctypes.c_size_t(rows), ctypes.c_size_t(cols), imagery, *steps, *last, words))
 
-            held, words = _pointer(memory), _pointer(registers)
-            assert whole(rows, cols, None, words) == whole(rows, cols, held, None) == _NULL
-            assert whole(0, cols, held, words) == whole(rows, 0, held, words) == _SIZE
-            assert whole(rows * 2**59, cols, held, words) == whole(rows, cols * 2**59, held, words) == _SIZE
-            assert whole(2 * rows, cols, held, words, step=2**60) == _SIZE
-            assert whole(rows + 1, cols, held, words) == _MULTIPLE
-            assert whole(rows, cols + 1, held, words) == _MULTIPLE
+            image, words = _pointer(memory), _pointer(registers)
+            assert whole(rows, cols, None, words) == whole(rows, cols, image, None) == _NULL
+            assert whole(0, cols, image, words) == whole(rows, 0, image, words) == _SIZE
+            assert whole(rows * 2**59, cols, image, words) == whole(rows, cols * 2**59, image, words) == _SIZE
+            assert whole(2 * rows, cols, image, words, step=2**60) == _SIZE
+            assert whole(rows + 1, cols, image, words) == _MULTIPLE
+            assert whole(rows, cols + 1, image, words) == _MULTIPLE
     assert (memory == _GUARD).all()
     assert (registers == 0x5A).all()
 
@@ -290,9 +290,9 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
 @pytest.fixture(scope="module")
 def sparse(catalog: Catalog) -> list[Instruction]:
     """An instruction for each metadata layout."""
-    found = {instruction.metadata.layout.name: instruction for instruction in catalog.all() if instruction.sparse}
-    assert len(found) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
-    return list(found.values())
+    by_layout = {instruction.metadata.layout.name: instruction for instruction in catalog.all() if instruction.sparse}
+    assert len(by_layout) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
+    return list(by_layout.values())
 
 
 def _fields(metadata: Metadata, random: np.random.Generator, rows: int, tiles: int) -> npt.NDArray[np.uint32]:
@@ -403,10 +403,10 @@ def test_impossible_metadata_is_refused(library: ctypes.CDLL, sparse: list[Instr
             *((fine, without, _NULL) for without in ("memory", "registers")),
         ):
             size, row_bytes, selector = list(map(ctypes.c_size_t, given[:2])), ctypes.c_size_t(given[2]), ctypes.c_uint32(given[3])
-            held = None if without == "memory" else _pointer(memory)
+            pointer = None if without == "memory" else _pointer(memory)
             words = None if without == "registers" else _pointer(registers)
-            assert getattr(library, f"{stem}_pack_tiles")(*size, held, row_bytes, selector, words) == status, given
-            arguments = (selector, _legal(metadata), held, row_bytes, place)
+            assert getattr(library, f"{stem}_pack_tiles")(*size, pointer, row_bytes, selector, words) == status, given
+            arguments = (selector, _legal(metadata), pointer, row_bytes, place)
             assert getattr(library, f"{stem}_unpack_tiles")(*size, words, *arguments) == status, given
             if given[:2] == (rows, chunks):
                 assert getattr(library, f"{stem}_unpack")(words, *arguments) == status, given
@@ -482,8 +482,9 @@ def test_device_code_may_call_every_function(
         strides = "3, " * (function.operand.computations > 1) + "r, c, " + (f"{function.n}, " if function.n is not None else "")
         calls.append(
             f"__global__ void kernel_{number}(const void *from, void *to, size_t r, size_t c) {{\n"
-            f"  {word} held[{function.operand.registers}];\n"
-            f"  {function.stem}_load(from, {strides}threadIdx.x, held);\n  {function.stem}_store(to, {strides}threadIdx.x, held);\n}}\n"
+            f"  {word} registers[{function.operand.registers}];\n"
+            f"  {function.stem}_load(from, {strides}threadIdx.x, registers);\n"
+            f"  {function.stem}_store(to, {strides}threadIdx.x, registers);\n}}\n"
         )
     for instruction in sparse:
         name = instruction.metadata.layout.name

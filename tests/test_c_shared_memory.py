@@ -56,22 +56,22 @@ __global__ void there_and_back(
 }
 extern "C" int on_device(
     const ptxmma_shared_layout *layout, const void *matrix, size_t bytes, void *image, size_t size, void *back, uint64_t *descriptor) {
-  unsigned char *given, *held, *returned;
-  uint64_t *found;
-  int *status, worst = 0;
-  cudaMalloc(&given, bytes);
-  cudaMalloc(&held, size);
-  cudaMalloc(&returned, bytes);
-  cudaMalloc(&found, 8);
-  cudaMalloc(&status, 4);
-  cudaMemset(status, 0, 4);
-  cudaMemcpy(given, matrix, bytes, cudaMemcpyHostToDevice);
-  there_and_back<<<1, 96, size>>>(*layout, given, held, size, returned, found, status);
-  cudaMemcpy(image, held, size, cudaMemcpyDeviceToHost);
-  cudaMemcpy(back, returned, bytes, cudaMemcpyDeviceToHost);
-  cudaMemcpy(descriptor, found, 8, cudaMemcpyDeviceToHost);
-  cudaMemcpy(&worst, status, 4, cudaMemcpyDeviceToHost);
-  cudaFree(given), cudaFree(held), cudaFree(returned), cudaFree(found), cudaFree(status);
+  unsigned char *matrix_d, *image_d, *back_d;
+  uint64_t *descriptor_d;
+  int *status_d, worst = 0;
+  cudaMalloc(&matrix_d, bytes);
+  cudaMalloc(&image_d, size);
+  cudaMalloc(&back_d, bytes);
+  cudaMalloc(&descriptor_d, 8);
+  cudaMalloc(&status_d, 4);
+  cudaMemset(status_d, 0, 4);
+  cudaMemcpy(matrix_d, matrix, bytes, cudaMemcpyHostToDevice);
+  there_and_back<<<1, 96, size>>>(*layout, matrix_d, image_d, size, back_d, descriptor_d, status_d);
+  cudaMemcpy(image, image_d, size, cudaMemcpyDeviceToHost);
+  cudaMemcpy(back, back_d, bytes, cudaMemcpyDeviceToHost);
+  cudaMemcpy(descriptor, descriptor_d, 8, cudaMemcpyDeviceToHost);
+  cudaMemcpy(&worst, status_d, 4, cudaMemcpyDeviceToHost);
+  cudaFree(matrix_d), cudaFree(image_d), cudaFree(back_d), cudaFree(descriptor_d), cudaFree(status_d);
   return cudaGetLastError() == cudaSuccess ? worst : -1;
 }
 """
@@ -160,10 +160,10 @@ def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiler() -> str:
-    found = shutil.which("gcc") or shutil.which("clang")
-    if found is None:
+    program = shutil.which("gcc") or shutil.which("clang")
+    if program is None:
         pytest.skip("no C compiler (gcc or clang) is installed")
-    return found
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -202,8 +202,8 @@ def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
     """A random matrix, and its bytes as C holds it."""
     kind = layout.element
     bits = np.random.default_rng(layout.size).integers(0, 1 << kind.bits, (layout.x, layout.k), np.uint64).astype(elements.bits_dtype(kind))
-    held = np.packbits(bits, axis=-1, bitorder="little") if kind.bits == 1 else bits
-    return elements.typed(bits, kind), held
+    memory = np.packbits(bits, axis=-1, bitorder="little") if kind.bits == 1 else bits
+    return elements.typed(bits, kind), memory
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:
@@ -230,10 +230,10 @@ def test_dense_layouts(library: ctypes.CDLL) -> None:
         for inner, outer, start in ((panel, 8, 0), (2 * panel, 24, 1024)):
             x, k = (outer, inner) if majorness == "K" else (inner, outer)
             expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start))
-            found = _Layout()
+            layout_c = _Layout()
             arguments = (expected.type, expected.majorness, expected.swizzle, x, k, start)
-            assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(found)) == _OK
-            assert bytes(found) == bytes(expected), (name, majorness, mode.name)
+            assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c)) == _OK
+            assert bytes(layout_c) == bytes(expected), (name, majorness, mode.name)
 
 
 def test_images_and_addresses(library: ctypes.CDLL) -> None:
@@ -250,13 +250,13 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
         assert library.ptxmma_shared_address(given, layout.x - 1, layout.k - 1, ctypes.byref(address)) == _OK
         assert address.value == addresses[-1, -1]
 
-        matrix, held = _matrix(layout)
-        image, back = np.zeros(layout.size, np.uint8), np.zeros_like(held)
+        matrix, memory = _matrix(layout)
+        image, back = np.zeros(layout.size, np.uint8), np.zeros_like(memory)
         for thread in range(3):
-            assert library.ptxmma_shared_store(given, _pointer(held), _pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
+            assert library.ptxmma_shared_store(given, _pointer(memory), _pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
         np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
         assert library.ptxmma_shared_load(given, _pointer(image), ctypes.c_size_t(layout.size), _pointer(back), 0, 1) == _OK
-        np.testing.assert_array_equal(back, held)
+        np.testing.assert_array_equal(back, memory)
 
 
 def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
@@ -266,14 +266,14 @@ def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
     for layout in itertools.chain(_layouts(), large):
         box = _Box(7, 7, 7)
         status = library.ptxmma_shared_tensor_map(ctypes.byref(_Layout.of(layout)), ctypes.byref(box))
-        found = (box.inner, box.outer, box.boxes)
+        extents = (box.inner, box.outer, box.boxes)
         if status == _OK:
             expected = layout.tma
-            assert found == (expected.inner, expected.outer, expected.boxes), layout
+            assert extents == (expected.inner, expected.outer, expected.boxes), layout
         else:
             with pytest.raises(ValueError, match="base_offset" if status == _RANGE else "would start at"):
                 assert layout.tma
-            assert found == (7, 7, 7)
+            assert extents == (7, 7, 7)
         outcomes.add(status)
     assert outcomes == {_OK, _ALIGNMENT, _RANGE}
     assert library.ptxmma_shared_tensor_map(None, ctypes.byref(box)) == _NULL
@@ -361,15 +361,15 @@ def test_layouts_that_cannot_be_are_refused_and_nothing_is_written(library: ctyp
     layout = _Layout.of(SharedLayout("f16", "K", "128B", 16, 128))
     for name, value in changes.items():
         setattr(layout, name, value)
-    given, held = ctypes.byref(layout), np.full(8192, 7, np.uint8)
-    number, descriptor, buffer = ctypes.c_uint32(7), ctypes.c_uint64(7), _pointer(held)
+    given, image = ctypes.byref(layout), np.full(8192, 7, np.uint8)
+    number, descriptor, buffer = ctypes.c_uint32(7), ctypes.c_uint64(7), _pointer(image)
     assert library.ptxmma_shared_layout_check(given) == status
     assert library.ptxmma_shared_size(given, ctypes.byref(number)) == status
     assert library.ptxmma_shared_address(given, 0, 0, ctypes.byref(number)) == status
     assert library.ptxmma_shared_store(given, buffer, buffer, ctypes.c_size_t(8192), 0, 1) == status
     assert library.ptxmma_shared_load(given, buffer, ctypes.c_size_t(8192), buffer, 0, 1) == status
     assert library.ptxmma_shared_descriptor(given, 0, 0, 8, 16, ctypes.byref(descriptor)) == status
-    assert (number.value, descriptor.value, set(held.tolist())) == (7, 7, {7})
+    assert (number.value, descriptor.value, set(image.tolist())) == (7, 7, {7})
     if not changes.keys() & {"lbo", "sbo", "base_offset"}:
         fields = (layout.type, layout.majorness, layout.swizzle, layout.x, layout.k, layout.start)
         before = bytes(layout)
@@ -394,11 +394,11 @@ def test_strides_overlap_in_c_where_they_do_in_python(library: ctypes.CDLL) -> N
 
 def test_images_end_where_descriptors_do(library: ctypes.CDLL) -> None:
     """The same limit as in Python, for dense images and for padded ones."""
-    found = _Layout()
+    layout_c = _Layout()
     outcomes = set()
     for x, start in itertools.product((1024, 2040, 2048), (0, 128, 1024, 1 << 17, (1 << 18) - 128)):
         arguments = (_TYPES["f16"], 0, _MODES["128B"].encoding, x, 64, start)
-        status = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(found))
+        status = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c))
         if status == _OK:
             assert SharedLayout("f16", "K", "128B", x, 64, start=start).size == x * 128
         else:
@@ -410,10 +410,10 @@ def test_images_end_where_descriptors_do(library: ctypes.CDLL) -> None:
 
 def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
     layout = ctypes.byref(_Layout.of(SharedLayout("f16", "K", "128B", 16, 128)))
-    held = np.full(4096, 7, np.uint8)
+    image = np.full(4096, 7, np.uint8)
     fields = _Descriptor(*range(len(_FIELDS)))
-    counted, found = ctypes.c_uint32(7), ctypes.c_uint64(7)
-    buffer, number, descriptor, none = _pointer(held), ctypes.byref(counted), ctypes.byref(found), None
+    counted, encoded = ctypes.c_uint32(7), ctypes.c_uint64(7)
+    buffer, number, descriptor, none = _pointer(image), ctypes.byref(counted), ctypes.byref(encoded), None
     size = ctypes.c_size_t(4096)
     assert library.ptxmma_shared_layout_check(none) == _NULL
     assert library.ptxmma_shared_layout_dense(_TYPES["f16"], 0, 0, 8, 8, 0, none) == _NULL
@@ -457,8 +457,8 @@ def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
             assert library.ptxmma_descriptor_checked(_Descriptor(**{field.name: 1}), descriptor) == _ALIGNMENT
         for most in (1 << field.width + field.shift, 1 << 31):
             assert library.ptxmma_descriptor_checked(_Descriptor(**{field.name: most}), descriptor) == _RANGE
-    assert set(held.tolist()) == {7}
-    assert (counted.value, found.value) == (7, 7)
+    assert set(image.tolist()) == {7}
+    assert (counted.value, encoded.value) == (7, 7)
 
 
 def test_nothing_is_accessed_out_of_bounds(compiler: str, include: Path, tmp_path: Path) -> None:
@@ -495,13 +495,13 @@ def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: P
     _run(nvcc, "-arch=sm_90", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-I", include, source, "-o", target)
     library = ctypes.CDLL(str(target))
     for layout in _layouts():
-        matrix, held = _matrix(layout)
-        image, back, descriptor = np.zeros(layout.size, np.uint8), np.zeros_like(held), ctypes.c_uint64()
-        sizes = ctypes.c_size_t(held.nbytes), ctypes.c_size_t(layout.size)
+        matrix, memory = _matrix(layout)
+        image, back, descriptor = np.zeros(layout.size, np.uint8), np.zeros_like(memory), ctypes.c_uint64()
+        sizes = ctypes.c_size_t(memory.nbytes), ctypes.c_size_t(layout.size)
         given = ctypes.byref(_Layout.of(layout))
         assert (
-            library.on_device(given, _pointer(held), sizes[0], _pointer(image), sizes[1], _pointer(back), ctypes.byref(descriptor)) == _OK
+            library.on_device(given, _pointer(memory), sizes[0], _pointer(image), sizes[1], _pointer(back), ctypes.byref(descriptor)) == _OK
         )
         np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
-        np.testing.assert_array_equal(back, held)
+        np.testing.assert_array_equal(back, memory)
         assert descriptor.value == layout.descriptor().encode()

@@ -76,10 +76,10 @@ def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gcc() -> str:
-    found = shutil.which("gcc")
-    if found is None or shutil.which("g++") is None:
+    program = shutil.which("gcc")
+    if program is None or shutil.which("g++") is None:
         pytest.skip("gcc is not installed")
-    return found
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +92,14 @@ def library(gcc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def kinds(catalog: Catalog) -> list[Kind]:
-    found = {}
+    by_type = {}
     for instruction in catalog.all():
         if instruction.sparse:
             element = next(entry for entry in catalog.database.spec.types.elements if entry.name == instruction.qualifiers["atype"])
             kind = Kind(instruction.metadata.granularity, element)
-            found[kind.name] = kind
-    assert len(found) > 10
-    return list(found.values())
+            by_type[kind.name] = kind
+    assert len(by_type) > 10
+    return list(by_type.values())
 
 
 # --- matrices in memory, and what the functions should do -------------------------------------------------------------------
@@ -126,8 +126,8 @@ def unpacked(memory: npt.NDArray[np.uint8], rows: int, cols: int, bits: int, str
 
 
 def numbers(kind: Kind, codes: Codes) -> npt.NDArray[np.float64]:
-    held = codes.astype(elements.bits_dtype(kind.element))
-    return elements.numbers(held, kind.element).astype(np.float64)
+    typed = codes.astype(elements.bits_dtype(kind.element))
+    return elements.numbers(typed, kind.element).astype(np.float64)
 
 
 def finite_codes(kind: Kind, random: np.random.Generator, rows: int, cols: int) -> Codes:
@@ -368,16 +368,16 @@ def test_functions_agree_with_brute_force(
 
     assert call("check", rows, cols, dense, stride) == _OK
     values, fields = compressed(catalog, kind, thinned)
-    held, metadata = packed(values * 0, kind.bits, values_stride), np.full(rows * row_bytes + 16, _GUARD, np.uint8)
-    assert call("compress", rows, cols, dense, stride, held, values_stride, metadata, row_bytes) == _OK
-    assert np.array_equal(held, packed(values, kind.bits, values_stride))
+    packed_values, metadata = packed(values * 0, kind.bits, values_stride), np.full(rows * row_bytes + 16, _GUARD, np.uint8)
+    assert call("compress", rows, cols, dense, stride, packed_values, values_stride, metadata, row_bytes) == _OK
+    assert np.array_equal(packed_values, packed(values, kind.bits, values_stride))
     expected = np.full_like(metadata, _GUARD)
     for row in range(rows):
         expected[row * row_bytes :][:chunks] = fields[row, ::2] | fields[row, 1::2] << 4
     assert np.array_equal(metadata, expected)
 
     back = packed(codes * 0, kind.bits, other)
-    assert call("decompress", rows, cols, held, values_stride, metadata, row_bytes, back, other) == _OK
+    assert call("decompress", rows, cols, packed_values, values_stride, metadata, row_bytes, back, other) == _OK
     again = unpacked(back, rows, cols, kind.bits, other)
     assert np.array_equal(again, thinned)
     assert np.array_equal(back, packed(again, kind.bits, other))
@@ -455,8 +455,8 @@ def test_every_legal_field_is_decompressed(library: ctypes.CDLL, kinds: list[Kin
                 expected[chunk, indices(kind, field)] = values.reshape(2, kind.kept, kind.pattern.unit)[chunk]
             cols = 2 * kind.pattern.chunk
             result, metadata = packed(np.zeros((1, cols), np.uint64), kind.bits, cols), np.array([field * 17], np.uint8)
-            held = packed(values, kind.bits, values.shape[1])
-            assert call("decompress", 1, cols, held, values.shape[1], metadata, 1, result, cols) == _OK
+            packed_values = packed(values, kind.bits, values.shape[1])
+            assert call("decompress", 1, cols, packed_values, values.shape[1], metadata, 1, result, cols) == _OK
             assert np.array_equal(result, packed(expected.reshape(1, -1), kind.bits, cols)), (kind.name, legal)
 
 
@@ -724,5 +724,5 @@ def bench(
     program = folder / "bench_sparse"
     compiled("gcc", "-std=c99", *_WARNINGS, *options, "-I", include, root / "tests/bench_sparse.c", "-o", program)
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    times: dict[str, float] = json.loads(done.stdout)
+    return times

@@ -48,13 +48,13 @@ def module(body: str, *, version: str = "9.5", target: str = "sm_90a") -> str:
     return f"{head}{body}\nret;\n}}\n.visible .entry k() {{ ret; }}\n"
 
 
-def found(body: str, **keys: str) -> Findings:
+def checked(body: str, **keys: str) -> Findings:
     return check(module(body, **keys), follow=False)
 
 
-def told(body: str, **keys: str) -> list[tuple[str, str]]:
+def reported(body: str, **keys: str) -> list[tuple[str, str]]:
     """Severity and rule of what is found."""
-    return [(each.severity, each.rule) for each in found(body, **keys)]
+    return [(each.severity, each.rule) for each in checked(body, **keys)]
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def told(body: str, **keys: str) -> list[tuple[str, str]]:
     ],
 )
 def test_what_compilers_write_is_read(text: str) -> None:
-    assert found(text) == Findings(1, ())
+    assert checked(text) == Findings(1, ())
 
 
 @pytest.mark.parametrize(
@@ -102,25 +102,25 @@ def test_what_compilers_write_is_read(text: str) -> None:
     ],
 )
 def test_what_is_no_matrix_instruction_is_passed_over(text: str) -> None:
-    assert found(text) == Findings(0, ())
+    assert checked(text) == Findings(0, ())
 
 
 @pytest.mark.parametrize(
     "text", ['.pragma "a//b"; mma.bad;', "/* /* */ mma.bad;", "//*\nmma.bad; /*/*/", "/**/mma.bad;", "/* é */ mma.bad;"]
 )
 def test_what_follows_a_comment_or_string_is_read(text: str) -> None:
-    assert told(text) == [("error", "unknown-instruction")]
+    assert reported(text) == [("error", "unknown-instruction")]
 
 
 def test_several_on_a_line() -> None:
-    findings = found(f"{SOUND} mma.one; {SOUND} @%p1 mma.two;")
+    findings = checked(f"{SOUND} mma.one; {SOUND} @%p1 mma.two;")
     assert findings.instructions == 4
     assert [each.instruction for each in findings] == ["mma.one", "mma.two"]
 
 
 def test_place_of_a_finding() -> None:
     text = f"// é\n/* é */ {SOUND.replace('%r3', '%r99')}"
-    finding = found(text).findings[0]
+    finding = checked(text).findings[0]
     line = module(text).splitlines()[finding.line - 1]
     assert line[finding.column - 1 :][: finding.length] == "%r99"
     assert finding.source[finding.caret :][: finding.length] == "%r99"
@@ -157,7 +157,7 @@ def test_pieces_make_no_difference(size: int) -> None:
 
 def test_findings_stand_in_the_order_of_their_places() -> None:
     unordered = SP.replace("::ordered_metadata", "")
-    findings = found(f"mma.bad;\n@%r1 {SOUND.replace('%r3', '%r99').replace('%f7', '%f99')}\n{unordered} {D}, {A}, {A}, {C}, %r0, 7;")
+    findings = checked(f"mma.bad;\n@%r1 {SOUND.replace('%r3', '%r99').replace('%f7', '%f99')}\n{unordered} {D}, {A}, {A}, {C}, %r0, 7;")
     places = [(each.line, each.column) for each in findings]
     assert places == sorted(places)
     assert [each.rule for each in findings] == [
@@ -180,8 +180,8 @@ def test_target_and_version_are_those_of_the_module() -> None:
 
 @pytest.mark.parametrize("version", ["9.9", "5.9", "8.9"])
 def test_a_module_of_an_unknown_version(version: str) -> None:
-    assert told(SOUND, version=version, target="sm_80") == [("error", "version")]
-    message = found(SOUND, version="9.9").findings[0].message
+    assert reported(SOUND, version=version, target="sm_80") == [("error", "version")]
+    message = checked(SOUND, version="9.9").findings[0].message
     assert message.startswith("PTX ISA 9.9 is unknown; known versions: 6.0, ")
 
 
@@ -201,7 +201,7 @@ def test_text_without_a_module_is_checked_for_any_target() -> None:
 
 
 def test_unknown_instruction_names_the_token_and_the_closest() -> None:
-    finding = found(SOUND.replace(".sync", ".sycn")).findings[0]
+    finding = checked(SOUND.replace(".sync", ".sycn")).findings[0]
     assert (finding.source[finding.caret :][:4], finding.length) == ("sycn", 4)
     assert "'.sycn'" in finding.message
     assert MMA in finding.message
@@ -209,11 +209,11 @@ def test_unknown_instruction_names_the_token_and_the_closest() -> None:
 
 def test_refused_target_names_the_first_one_and_the_closest() -> None:
     block = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
-    finding = found(f"{block} {D}, {A}, {B}, {C}, %r0, {{0,0}}, %r1, {{0,0}};").findings[0]
+    finding = checked(f"{block} {D}, {A}, {B}, {C}, %r0, {{0,0}}, %r1, {{0,0}};").findings[0]
     assert finding.rule == "target"
     assert "sm_120a from PTX ISA 8.7" in finding.message
     close = finding.message.rpartition(" is ")[2]
-    assert found(f"{close} ;").findings[0].rule == "operand-count"  # it is legal there
+    assert checked(f"{close} ;").findings[0].rule == "operand-count"  # it is legal there
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_refused_target_names_the_first_one_and_the_closest() -> None:
     ],
 )
 def test_the_closest_takes_the_fewest_changes(spelling: str, words: str) -> None:
-    (finding,) = found(f"{spelling};").findings
+    (finding,) = checked(f"{spelling};").findings
     assert finding.message == f"no such instruction: {words}"
 
 
@@ -276,7 +276,7 @@ def test_the_targets_that_support_an_instruction_are_complete(catalog: Catalog, 
     """From those that are named it follows for all others; how many these are is said."""
     instruction = catalog.find(spelling)
     accepts = instruction.accepted_by()
-    message = found(f"{spelling};", version="9.4", target="sm_75").findings[0].message
+    message = checked(f"{spelling};", version="9.4", target="sm_75").findings[0].message
     text = message.partition("supported: ")[2].partition(" [")[0]
     named = {
         name: version
@@ -292,7 +292,7 @@ def test_the_targets_that_support_an_instruction_are_complete(catalog: Catalog, 
 
 
 def test_refused_version_names_the_first_one() -> None:
-    finding = found(SPARSE, version="8.0").findings[0]
+    finding = checked(SPARSE, version="8.0").findings[0]
     assert finding.rule == "version"
     assert "PTX ISA 8.5" in finding.message
 
@@ -317,7 +317,7 @@ def test_refused_version_names_the_first_one() -> None:
     ],
 )
 def test_advice(text: str, rules: list[tuple[str, str]]) -> None:
-    assert told(text) == rules
+    assert reported(text) == rules
 
 
 INTEGER = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r0,%r1,%r2,%r3}"
@@ -388,7 +388,7 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
     ],
 )
 def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[str, str]]) -> None:
-    assert told(text, target=target) == rules
+    assert reported(text, target=target) == rules
 
 
 @pytest.mark.parametrize(
@@ -413,14 +413,14 @@ def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[
 def test_lists_are_as_the_manual_has_them(text: str, places: list[str]) -> None:
     """Also where some assembler accepts them on some target."""
     for target in ("sm_90a", "sm_120a") if SCALED not in text else ("sm_120a",):
-        errors = [each for each in found(text, target=target) if each.severity == "error"]
+        errors = [each for each in checked(text, target=target) if each.severity == "error"]
         assert [(each.rule, each.source[each.caret :][: each.length]) for each in errors] == [("list", place) for place in places]
 
 
 def test_a_target_is_judged_by_the_last_release_that_knows_it() -> None:
     text = f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 {D}, {A}, {A}, {C}, %r0, 4294967296;"
-    assert told(text, version="8.6", target="sm_101a") == [("warning", "immediate")]  # CUDA 12.9
-    assert told(text, version="8.6", target="sm_100a") == [("error", "immediate")]  # CUDA 13.5
+    assert reported(text, version="8.6", target="sm_101a") == [("warning", "immediate")]  # CUDA 12.9
+    assert reported(text, version="8.6", target="sm_100a") == [("error", "immediate")]  # CUDA 13.5
 
 
 def test_a_placeholder_fits_in_every_list(catalog: Catalog) -> None:
@@ -432,24 +432,24 @@ def test_a_placeholder_fits_in_every_list(catalog: Catalog) -> None:
         (short, (("s32", "s32"), ("b32",), ("b32",), ("b32", ANYTHING))),
         (short, (("s32", "s32"), (ANYTHING,), ANYTHING, (ANYTHING, "s32"))),
     ):
-        found = legality.find(spelling)
-        assert found is not None
-        assert legality.accepts(found[0], values, "sm_120a")
+        known = legality.find(spelling)
+        assert known is not None
+        assert legality.accepts(known[0], values, "sm_120a")
 
 
 def test_of_another_number_of_operands_the_list_is_told_whose_lists_stand_there() -> None:
     lists = "d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b"
-    first = found(f"{WGMMA} {D}, %rd1, %rd2, %p0, 1, 1, 0;").findings[0]
+    first = checked(f"{WGMMA} {D}, %rd1, %rd2, %p0, 1, 1, 0;").findings[0]
     assert first.message == f"7 operands, 1 too few, where it takes {lists}, imm-trans-a, imm-trans-b"
     assert first.rule == "operand-count"
-    first = found(f"{WGMMA} {D}, {A}, %rd2, %p0, 1, 1, 0, 0;").findings[0]
+    first = checked(f"{WGMMA} {D}, {A}, %rd2, %p0, 1, 1, 0, 0;").findings[0]
     assert first.message == "8 operands, 1 too many, where it takes d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b"
-    assert told(f"{WGMMA} {D}, {B}, %rd2, %p0, 1, 1, 0;") == [("error", "register-count")]
+    assert reported(f"{WGMMA} {D}, {B}, %rd2, %p0, 1, 1, 0;") == [("error", "register-count")]
 
 
 def test_undocumented_form() -> None:
     fp8 = "mma.sync.aligned.m16n8k16.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32"
-    assert told(f"{fp8} {D}, {{%r0,%r1}}, {{%r2}}, {C};", target="sm_120a") == [("warning", "undocumented")]
+    assert reported(f"{fp8} {D}, {{%r0,%r1}}, {{%r2}}, {C};", target="sm_120a") == [("warning", "undocumented")]
 
 
 def test_variables_and_special_registers_are_members_of_lists() -> None:
@@ -470,12 +470,12 @@ def test_variables_and_special_registers_are_members_of_lists() -> None:
     "text", ["mma.sync", f"{MMA} {{%f0,%f1", SOUND[:-1], f"{MMA} {D} {A};", f"{MMA} {D},,{A};", SOUND.replace(";", ",;"), f"{MMA} {D}}};"]
 )
 def test_broken_operands(text: str) -> None:
-    assert "error" in {severity for severity, _ in told(text)}
+    assert "error" in {severity for severity, _ in reported(text)}
 
 
 @pytest.mark.parametrize("predicates", ["@%p0 @%p1", "@!%p0\n@ ! %p1", "@%p0 @%p1 @%p0"])
 def test_an_instruction_has_one_predicate(predicates: str) -> None:
-    first = found(f"{predicates} {SOUND}").findings[0]
+    first = checked(f"{predicates} {SOUND}").findings[0]
     assert (first.rule, first.message) == ("syntax", "an instruction can have only one predicate")
     assert first.source[first.caret :].startswith(predicates.split("\n")[0])
 
@@ -494,13 +494,13 @@ def test_an_instruction_has_one_predicate(predicates: str) -> None:
     ],
 )
 def test_slips_that_assemblers_refuse(text: str, rules: list[str]) -> None:
-    findings = found(text)
+    findings = checked(text)
     assert findings.instructions == 1
     assert [each.rule for each in findings] == rules
 
 
 def test_blanks_behind_the_opcode_are_allowed() -> None:
-    assert found("wgmma.fence .sync .aligned; fence.proxy.async .global;") == Findings(2, ())
+    assert checked("wgmma.fence .sync .aligned; fence.proxy.async .global;") == Findings(2, ())
 
 
 def test_every_rule_is_described() -> None:
@@ -551,8 +551,8 @@ def test_the_others_are_checked_where_files_cannot_be_read(tmp_path: Path, form:
     alone = ask("--format", form, str(bad))
     done = ask("--format", form, *(str(files[place]) for place in places))
     assert (done.returncode, done.stdout) == (2, alone.stdout)
-    told = [f"error: {files[place]}: cannot be read: " for place in places if place]
-    assert [line[: len(start)] for line, start in zip(done.stderr.splitlines()[:-1], told, strict=True)] == told
+    messages = [f"error: {files[place]}: cannot be read: " for place in places if place]
+    assert [line[: len(start)] for line, start in zip(done.stderr.splitlines()[:-1], messages, strict=True)] == messages
 
 
 def test_no_name_of_a_file_is_a_workflow_command(tmp_path: Path) -> None:

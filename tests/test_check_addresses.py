@@ -106,8 +106,8 @@ def test_addresses_that_every_assembler_refuses(address: str, rule: str) -> None
     [("tile", True, True), ("table", True, False), ("last", True, False), ("attributed", True, False), ("stack", True, False)],
 )
 def test_the_state_space_of_a_variable_is_that_of_the_instruction(variable: str, generic: bool, shared: bool) -> None:
-    def errors(found: list[str]) -> list[str]:
-        return [each for each in found if each.startswith("error")]
+    def errors(rules: list[str]) -> list[str]:
+        return [each for each in rules if each.startswith("error")]
 
     line = "wmma.load.a.sync.aligned.row.m16n16k16{}.s8 {{%r0,%r1}}, [{}];"
     assert (errors(load(f"[{variable}]")) == []) == generic
@@ -140,7 +140,7 @@ def test_the_place_of_a_fault_is_the_register() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "found"),
+    ("address", "expected"),
     [
         ("[%r0+8]", ["note: alignment"]),
         ("[%r0+-24]", ["note: alignment"]),
@@ -150,8 +150,8 @@ def test_the_place_of_a_fault_is_the_register() -> None:
         ("[vector+16]", []),
     ],
 )
-def test_offsets_keep_the_alignment(address: str, found: list[str]) -> None:
-    assert load(address, ".shared") == found
+def test_offsets_keep_the_alignment(address: str, expected: list[str]) -> None:
+    assert load(address, ".shared") == expected
 
 
 def test_a_variable_needs_the_alignment_of_the_address() -> None:
@@ -159,7 +159,7 @@ def test_a_variable_needs_the_alignment_of_the_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "stride", "found"),
+    ("form", "stride", "expected"),
     [
         ("row.m16n16k16", "16", []),
         ("row.m16n16k16", "32", []),
@@ -177,8 +177,8 @@ def test_a_variable_needs_the_alignment_of_the_address() -> None:
         ("row.m16n16k16", "[%rd0]", ["error: operand-kind"]),
     ],
 )
-def test_strides(form: str, stride: str, found: list[str]) -> None:
-    assert rules(STRIDED.format(form, stride)) == found
+def test_strides(form: str, stride: str, expected: list[str]) -> None:
+    assert rules(STRIDED.format(form, stride)) == expected
 
 
 def test_a_line_without_names_keeps_the_type_of_the_address(catalog: Catalog) -> None:

@@ -33,22 +33,22 @@ def module(body: list[str], kind: str = ".visible .entry") -> str:
     return "\n".join([".version 8.2", ".target sm_90a", f"{kind} kernel()", "{", declarations, *body, "ret;", "}", ""])
 
 
-def told(*body: str, kind: str = ".visible .entry") -> list[tuple[str, str]]:
+def reported(*body: str, kind: str = ".visible .entry") -> list[tuple[str, str]]:
     """The rule and the line of each finding."""
     text = module(list(body), kind)
     lines = text.split("\n")
-    found = check(text)
-    assert all(finding.severity == "warning" for finding in found), found
-    assert all(finding.source[finding.caret :].startswith(lines[finding.line - 1][finding.column - 1 :]) for finding in found)
-    return [(finding.rule, lines[finding.line - 1]) for finding in found]
+    findings = check(text)
+    assert all(finding.severity == "warning" for finding in findings), findings
+    assert all(finding.source[finding.caret :].startswith(lines[finding.line - 1][finding.column - 1 :]) for finding in findings)
+    return [(finding.rule, lines[finding.line - 1]) for finding in findings]
 
 
 _FENCE_MISSING, _WAIT_MISSING = "missing-fence", "missing-wait"
 
 
 def test_the_order_of_the_manual_is_sound() -> None:
-    assert told(*_SOUND) == []
-    assert told(_WRITE, _FENCE, _MMA, _MMA, _COMMIT, _WAIT, _READ, _WRITE, _FENCE, _MMA, _COMMIT, _WAIT, _READ) == []
+    assert reported(*_SOUND) == []
+    assert reported(_WRITE, _FENCE, _MMA, _MMA, _COMMIT, _WAIT, _READ, _WRITE, _FENCE, _MMA, _COMMIT, _WAIT, _READ) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_order_of_the_manual_is_sound() -> None:
     ],
 )
 def test_what_is_told(body: list[str], rule: str, place: int) -> None:
-    assert told(*body) == [(rule, body[place])]
+    assert reported(*body) == [(rule, body[place])]
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,17 @@ def test_what_is_told(body: list[str], rule: str, place: int) -> None:
     ],
 )
 def test_what_is_not_told(body: list[str]) -> None:
-    assert told(*body) == []
+    assert reported(*body) == []
 
 
 @pytest.mark.parametrize("name", ["vprintf", "__assertfail"])
 def test_functions_of_the_system_wait_for_nothing(name: str) -> None:
-    assert told(_FENCE, _MMA, _COMMIT, f"call.uni (%r1), {name}, (%r2);", _READ) == [(_WAIT_MISSING, _READ)]
+    assert reported(_FENCE, _MMA, _COMMIT, f"call.uni (%r1), {name}, (%r2);", _READ) == [(_WAIT_MISSING, _READ)]
 
 
 def test_a_function_may_have_been_called_behind_a_fence() -> None:
-    assert told(_MMA, _COMMIT, _WAIT, _READ, kind=".func") == []
-    assert told(_WRITE, _MMA, _COMMIT, _WAIT, _READ, kind=".func") == [(_FENCE_MISSING, _MMA)]
+    assert reported(_MMA, _COMMIT, _WAIT, _READ, kind=".func") == []
+    assert reported(_WRITE, _MMA, _COMMIT, _WAIT, _READ, kind=".func") == [(_FENCE_MISSING, _MMA)]
 
 
 _LOOP = ["$L: mov.u32 %r1, %r2;", "{body}", "@%p1 bra $L;"]
@@ -125,41 +125,41 @@ def loop(*body: str) -> list[str]:
 def test_loops() -> None:
     """The first round finds what came before, the others what the loop left."""
     sound = [_FENCE, _MMA, _COMMIT, _WAIT_1]
-    assert told(*loop(*sound), _WAIT, _READ) == []
-    assert told(*loop(*sound), _READ, _WAIT) == [(_WAIT_MISSING, _READ)]
-    assert told(_FENCE, *loop(_MMA, _COMMIT, _WAIT), _READ) == []  # accumulators of one shape need no fence between
-    assert told(_FENCE, *loop(_MMA, _COMMIT, _WAIT, _WRITE), _READ) == [(_FENCE_MISSING, _MMA)]
-    assert told(_FENCE, _WRITE, *loop(_MMA, _COMMIT, _WAIT), _READ) == [(_FENCE_MISSING, _MMA)]
-    assert told(*loop(_READ, *sound), _WAIT) == [(_WAIT_MISSING, _READ)]
-    assert told(*loop(_FENCE, _FROM_REGISTERS, _COMMIT, _WAIT, _WRITE_A)) == []
-    assert told(*loop(_WRITE_A, _FENCE, _FROM_REGISTERS, _COMMIT, _WAIT_1)) == [(_WAIT_MISSING, _WRITE_A)]
+    assert reported(*loop(*sound), _WAIT, _READ) == []
+    assert reported(*loop(*sound), _READ, _WAIT) == [(_WAIT_MISSING, _READ)]
+    assert reported(_FENCE, *loop(_MMA, _COMMIT, _WAIT), _READ) == []  # accumulators of one shape need no fence between
+    assert reported(_FENCE, *loop(_MMA, _COMMIT, _WAIT, _WRITE), _READ) == [(_FENCE_MISSING, _MMA)]
+    assert reported(_FENCE, _WRITE, *loop(_MMA, _COMMIT, _WAIT), _READ) == [(_FENCE_MISSING, _MMA)]
+    assert reported(*loop(_READ, *sound), _WAIT) == [(_WAIT_MISSING, _READ)]
+    assert reported(*loop(_FENCE, _FROM_REGISTERS, _COMMIT, _WAIT, _WRITE_A)) == []
+    assert reported(*loop(_WRITE_A, _FENCE, _FROM_REGISTERS, _COMMIT, _WAIT_1)) == [(_WAIT_MISSING, _WRITE_A)]
 
 
 def test_a_branch_round_a_loop_does_not_excuse_it() -> None:
     body = [_FENCE, _MMA, _COMMIT, "@%p2 bra $END;", *loop(_FENCE, _MMA, "{commit}", _WAIT_1), "$END:", _WAIT, _READ]
-    assert told(*(line.replace("{commit}", _COMMIT) for line in body)) == []
-    assert told(*(line.replace("{commit}", "") for line in body)) == [(_WAIT_MISSING, _READ)]
+    assert reported(*(line.replace("{commit}", _COMMIT) for line in body)) == []
+    assert reported(*(line.replace("{commit}", "") for line in body)) == [(_WAIT_MISSING, _READ)]
 
 
 def test_nested_loops_and_tables_of_branches() -> None:
     inner = [line.replace("$L", "$M") for line in loop(_FENCE, _MMA, _COMMIT, _WAIT_1)]
-    assert told(*loop(*inner, _WAIT, _READ)) == []
-    assert told(*loop(*inner, _READ, _WAIT)) == [(_WAIT_MISSING, _READ)]
+    assert reported(*loop(*inner, _WAIT, _READ)) == []
+    assert reported(*loop(*inner, _READ, _WAIT)) == [(_WAIT_MISSING, _READ)]
     table = ["$T: .branchtargets $A, $B;", "brx.idx %r1, $T;", "$A:", "{}", "bra.uni $END;", "$B:", _WAIT, "$END:", _READ]
-    assert told(_FENCE, _MMA, _COMMIT, *(line.replace("{}", "") for line in table)) == []
-    assert told(_FENCE, _MMA, _COMMIT, *(line.replace("{}", _READ) for line in table[:-1])) == [(_WAIT_MISSING, _READ)]
+    assert reported(_FENCE, _MMA, _COMMIT, *(line.replace("{}", "") for line in table)) == []
+    assert reported(_FENCE, _MMA, _COMMIT, *(line.replace("{}", _READ) for line in table[:-1])) == [(_WAIT_MISSING, _READ)]
 
 
 def test_labels_of_blocks() -> None:
     """Compilers paste the same block again and again, each with its own label of the same name."""
     block = "{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2; @P1 bra DONE; bra LAB_WAIT; DONE: }"
-    assert told(block, _FENCE, block, _MMA, _COMMIT, block, _WAIT, block, _READ) == []
-    assert told(block, _FENCE, block, _MMA, _COMMIT, block, _READ, block) == [(_WAIT_MISSING, _READ)]
+    assert reported(block, _FENCE, block, _MMA, _COMMIT, block, _WAIT, block, _READ) == []
+    assert reported(block, _FENCE, block, _MMA, _COMMIT, block, _READ, block) == [(_WAIT_MISSING, _READ)]
 
 
 @pytest.mark.parametrize("body", [["bra NOWHERE;"], ["{"], ["}", "}"], ["{ A: }", "bra A;"]])
 def test_what_cannot_be_followed_is_passed_over(body: list[str]) -> None:
-    assert told(_FENCE, _MMA, _READ, *body) in ([], [(_WAIT_MISSING, _READ)])
+    assert reported(_FENCE, _MMA, _READ, *body) in ([], [(_WAIT_MISSING, _READ)])
 
 
 def test_messages_say_what_to_do() -> None:
@@ -198,19 +198,19 @@ def test_a_module_for_debugging_has_one_note() -> None:
 
 def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: Catalog) -> None:
     """Instructions, roles and sections come from the database."""
-    found = async_protocol.protocol(catalog)
-    assert found is not None
+    protocol = async_protocol.protocol(catalog)
+    assert protocol is not None
     sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r8, 0, 1, 1, 1, 0, 0;"
-    assert told(sparse) == [(_FENCE_MISSING, sparse)]
+    assert reported(sparse) == [(_FENCE_MISSING, sparse)]
     spec = msgspec.structs.replace(catalog.database.spec, protocol=None)
     assert async_protocol.protocol(Catalog(msgspec.structs.replace(catalog.database, spec=spec))) is None
 
 
 def test_shapes_are_those_of_the_database(catalog: Catalog) -> None:
-    found = async_protocol.protocol(catalog)
-    assert found is not None
-    assert found.shape(b"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16") == b"m64n8k16"
-    assert found.shape(b"wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16") == b"unknown"
+    protocol = async_protocol.protocol(catalog)
+    assert protocol is not None
+    assert protocol.shape(b"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16") == b"m64n8k16"
+    assert protocol.shape(b"wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16") == b"unknown"
 
 
 @given(st.lists(st.sampled_from([*_SOUND, _WRITE, _WAIT_1, "@%p1 bra A;", "A:", "{", "}", "bra B;", "B:", "ret;", "@%p2"]), max_size=14))
@@ -228,14 +228,14 @@ def test_many_branches_take_no_time() -> None:
     accumulators = "{" + ", ".join(f"%f{number}" for number in range(128)) + "}"
     mma = f"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {accumulators}, %d0, %d1, 1, 1, 1, 0, 0;"
     body = [_FENCE, mma, *(f"$L{number}: mov.f32 %f{number % 128}, %f1; @%p1 bra $L{number // 2};" for number in range(20_000)), _READ]
-    assert told(*body) in ([], [(_WAIT_MISSING, _READ)])
+    assert reported(*body) in ([], [(_WAIT_MISSING, _READ)])
 
 
 def test_a_table_of_many_branches_is_passed_over() -> None:
     """Each of its branches may be every one of its targets."""
     labels = [f"$L{number}" for number in range(1000)]
     body = [_FENCE, _MMA, f"$T: .branchtargets {', '.join(labels)};", *(f"{label}: brx.idx %r1, $T;" for label in labels), _READ]
-    assert told(*body) == []
+    assert reported(*body) == []
 
 
 _KERNEL = r"""
@@ -283,7 +283,7 @@ def test_code_of_a_compiler(nvcc: str, tmp_path: Path) -> None:
     assert len(parts) >= 9
     missed = 0
     for part in parts:
-        found = check(text[: part.start()] + text[part.end() :])
-        missed += bool(found.findings)
-        assert {finding.rule for finding in found} <= {"missing-fence", "missing-wait"}
+        findings = check(text[: part.start()] + text[part.end() :])
+        missed += bool(findings.findings)
+        assert {finding.rule for finding in findings} <= {"missing-fence", "missing-wait"}
     assert missed >= 6

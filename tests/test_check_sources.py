@@ -43,23 +43,23 @@ class Sources:
             self._checker.check_function(function, "file")
             for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
         ]
-        found = [finding for part in parts for finding in part]
+        findings = [finding for part in parts for finding in part]
         lines = text.split("\n")
-        for finding in found:
+        for finding in findings:
             assert (
                 finding.source[finding.caret :]
                 == lines[finding.line - 1].rstrip("\r")[finding.column - 1 :][: len(finding.source) - finding.caret]
             )
-        return sum(part.instructions for part in parts), found
+        return sum(part.instructions for part in parts), findings
 
     def rules(self, text: str, language: str = "c++") -> tuple[int, list[tuple[str, str]]]:
         """How many instructions there are, and the rule of each finding with the start of the source that it points at."""
-        count, found = self.check(text, language)
-        return count, [(finding.rule, finding.source[finding.caret :]) for finding in found]
+        count, findings = self.check(text, language)
+        return count, [(finding.rule, finding.source[finding.caret :]) for finding in findings]
 
 
 @pytest.fixture(scope="module")
-def held(catalog: Catalog) -> Sources:
+def sources(catalog: Catalog) -> Sources:
     return Sources(catalog)
 
 
@@ -81,65 +81,65 @@ def asm(text: str = f"{_MMA} {_D}, {_A}, {_B}, {_D};", out: str = _OUT, into: st
         ('const char *text = "#if 0";\n{}\n', 1),
     ],
 )
-def test_code_that_is_switched_off_is_not_read(held: Sources, text: str, count: int) -> None:
-    assert held.rules(text.replace("{}", asm()))[0] == count
+def test_code_that_is_switched_off_is_not_read(sources: Sources, text: str, count: int) -> None:
+    assert sources.rules(text.replace("{}", asm()))[0] == count
 
 
-def test_a_sound_statement_has_nothing_to_say(held: Sources) -> None:
-    assert held.rules(asm()) == (1, [])
+def test_a_sound_statement_has_nothing_to_say(sources: Sources) -> None:
+    assert sources.rules(asm()) == (1, [])
 
 
 @pytest.mark.parametrize("keyword", ["asm", "asm volatile", "__asm__ __volatile__", "asm  /* why */ volatile", "__asm"])
-def test_keywords(held: Sources, keyword: str) -> None:
-    count, found = held.rules(asm(_MMA.replace("m16n8k16", "m16n8k15") + f" {_D}, {_A}, {_B}, {_D};").replace("asm volatile", keyword))
+def test_keywords(sources: Sources, keyword: str) -> None:
+    count, rules = sources.rules(asm(_MMA.replace("m16n8k16", "m16n8k15") + f" {_D}, {_A}, {_B}, {_D};").replace("asm volatile", keyword))
     assert count == 1
-    assert [(rule, text[:8]) for rule, text in found] == [("unknown-instruction", "m16n8k15")]
+    assert [(rule, text[:8]) for rule, text in rules] == [("unknown-instruction", "m16n8k15")]
 
 
-def test_constraints_are_types_of_registers(held: Sources) -> None:
-    count, found = held.rules(asm(into=_IN.replace('"r"', '"f"')))
+def test_constraints_are_types_of_registers(sources: Sources) -> None:
+    count, rules = sources.rules(asm(into=_IN.replace('"r"', '"f"')))
     assert count == 1
-    assert [rule for rule, _ in found] == ["register-type"] * 2
-    assert held.rules(asm(out=_OUT.replace("+f", "=r"))) == (1, [])  # untyped bits pass as f32
-    assert [rule for rule, _ in held.rules(asm(out=_OUT.replace("+f", "+l")))[1]] == ["register-type"] * 2
+    assert [rule for rule, _ in rules] == ["register-type"] * 2
+    assert sources.rules(asm(out=_OUT.replace("+f", "=r"))) == (1, [])  # untyped bits pass as f32
+    assert [rule for rule, _ in sources.rules(asm(out=_OUT.replace("+f", "+l")))[1]] == ["register-type"] * 2
 
 
-def test_registers_are_counted(held: Sources) -> None:
-    _, found = held.rules(asm(f"{_MMA} {_D}, {_A}, {{%8}}, {_D};"))
-    assert [(rule, text[:4]) for rule, text in found] == [("register-count", "{%8}")]
+def test_registers_are_counted(sources: Sources) -> None:
+    _, rules = sources.rules(asm(f"{_MMA} {_D}, {_A}, {{%8}}, {_D};"))
+    assert [(rule, text[:4]) for rule, text in rules] == [("register-count", "{%8}")]
 
 
 @pytest.mark.parametrize("number", [9, 10, 13, 99])
-def test_a_number_that_no_operand_has(held: Sources, number: int) -> None:
+def test_a_number_that_no_operand_has(sources: Sources, number: int) -> None:
     """An operand that is read and written counts once: nvcc says that %10 is requested of 10."""
     text = asm(f"{_MMA} {_D}, {_A}, {{%8,%{number}}}, {_D};")
-    assert held.rules(text) == (1, [("undeclared", f'%{number}}}, {_D};"')] if number > 9 else [])
-    assert held.rules(text.replace(_IN, "OPERANDS")) == (1, [])
+    assert sources.rules(text) == (1, [("undeclared", f'%{number}}}, {_D};"')] if number > 9 else [])
+    assert sources.rules(text.replace(_IN, "OPERANDS")) == (1, [])
 
 
-def test_named_operands(held: Sources) -> None:
+def test_named_operands(sources: Sources) -> None:
     text = asm(f"{_MMA} {_D}, {_A}, {{%8, %[last]}}, {_D};", into=_IN.replace('"r"(a[5])', '[last] "r"(a[5])'))
-    assert held.rules(text) == (1, [])
-    _, found = held.rules(text.replace('[last] "r"', '[last] "l"'))
-    assert [rule for rule, _ in found] == ["list"]  # beside .b32
+    assert sources.rules(text) == (1, [])
+    _, rules = sources.rules(text.replace('[last] "r"', '[last] "l"'))
+    assert [rule for rule, _ in rules] == ["list"]  # beside .b32
 
 
-def test_an_operand_that_repeats_another_has_its_type(held: Sources) -> None:
+def test_an_operand_that_repeats_another_has_its_type(sources: Sources) -> None:
     text = asm(f"{_MMA} {_D}, {_A}, {_B}, {{%10, %1, %2, %3}};", into=f'{_IN}, "0"(d[0])')
-    assert held.rules(text) == (1, [])
-    _, found = held.rules(text.replace('"0"(d[0])', '"5"(d[0])'))
-    assert [rule for rule, _ in found] == ["list"]  # .b32 beside .f32
-    _, found = held.rules(text.replace('"0"(d[0])', '"l"(d[0])'))
-    assert [rule for rule, _ in found] == ["list"]  # .b64 beside .f32
+    assert sources.rules(text) == (1, [])
+    _, rules = sources.rules(text.replace('"0"(d[0])', '"5"(d[0])'))
+    assert [rule for rule, _ in rules] == ["list"]  # .b32 beside .f32
+    _, rules = sources.rules(text.replace('"0"(d[0])', '"l"(d[0])'))
+    assert [rule for rule, _ in rules] == ["list"]  # .b64 beside .f32
 
 
-def test_numbers_of_templates_are_unknown(held: Sources) -> None:
+def test_numbers_of_templates_are_unknown(sources: Sources) -> None:
     text = "wgmma.wait_group.sync.aligned %0;"
-    assert held.rules(f'asm volatile("{text}\\n" :: "n"(N) : "memory");') == (1, [])
-    assert [rule for rule, _ in held.rules(f'asm volatile("{text}\\n" :: "r"(N) : "memory");')[1]] == ["operand-kind"]
+    assert sources.rules(f'asm volatile("{text}\\n" :: "n"(N) : "memory");') == (1, [])
+    assert [rule for rule, _ in sources.rules(f'asm volatile("{text}\\n" :: "r"(N) : "memory");')[1]] == ["operand-kind"]
 
 
-def test_literals_are_joined_through_comments_and_lines(held: Sources) -> None:
+def test_literals_are_joined_through_comments_and_lines(sources: Sources) -> None:
     text = f"""asm volatile( // mma
         "{{\\n"  /* a
         comment */
@@ -150,29 +150,29 @@ def test_literals_are_joined_through_comments_and_lines(held: Sources) -> None:
 {_B}, \\173%0, %1, %2, %3}};\\n\\t"
         "}}\\n"
         : {_OUT} : {_IN});"""
-    assert held.rules(text) == (1, [])
-    _, found = held.rules(text.replace("m16n8k16.row.col.f32.", "m16n8k16.row.row.f32."))
-    assert [text[:4] for _, text in found] == ["row."]
-    _, found = held.rules(text.replace("{%8, %9}", "{%8}"))
-    assert [(rule, text[:4]) for rule, text in found] == [("register-count", "{%8}")]
+    assert sources.rules(text) == (1, [])
+    _, rules = sources.rules(text.replace("m16n8k16.row.col.f32.", "m16n8k16.row.row.f32."))
+    assert [text[:4] for _, text in rules] == ["row."]
+    _, rules = sources.rules(text.replace("{%8, %9}", "{%8}"))
+    assert [(rule, text[:4]) for rule, text in rules] == [("register-count", "{%8}")]
 
 
-def test_places_go_through_escapes_and_wide_characters(held: Sources) -> None:
+def test_places_go_through_escapes_and_wide_characters(sources: Sources) -> None:
     text = 'asm("// 漢\\n\\t\\"\\" \\t wgmma.fence.sync.aligned;" "wgmma.fence.sync.unaligned;\\n");'
-    count, found = held.check(text)
+    count, findings = sources.check(text)
     assert count == 2
-    (finding,) = found
+    (finding,) = findings
     assert text[finding.column - 1 :].startswith("unaligned;")
 
 
-def test_percent_signs(held: Sources) -> None:
+def test_percent_signs(sources: Sources) -> None:
     text = (
         """asm("{.reg .pred %%p; setp.ne.b32 %%p, %0, 0; @%%p wgmma.fence.sync.aligned; wgmma.wait_group.sync.aligned %|0%};" :: "r"(x));"""
     )
-    assert [rule for rule, _ in held.rules(text)[1]] == ["syntax"]
+    assert [rule for rule, _ in sources.rules(text)[1]] == ["syntax"]
     text = """asm("{.reg .b32 %%p; @%%p wgmma.fence.sync.aligned;}");"""
-    _, found = held.rules(text)
-    assert [(rule, text[:4]) for rule, text in found] == [("predicate", "@%%p")]
+    _, rules = sources.rules(text)
+    assert [(rule, text[:4]) for rule, text in rules] == [("predicate", "@%%p")]
 
 
 @pytest.mark.parametrize(
@@ -194,24 +194,24 @@ def test_percent_signs(held: Sources) -> None:
         "",
     ],
 )
-def test_what_is_no_statement_or_cannot_be_known_is_passed_over(held: Sources, text: str) -> None:
-    assert held.check(text) == (0, [])
+def test_what_is_no_statement_or_cannot_be_known_is_passed_over(sources: Sources, text: str) -> None:
+    assert sources.check(text) == (0, [])
 
 
 @pytest.mark.parametrize("operands", ["OPERANDS(d)", '"+f"(d[0]), MORE', '"+f" d', '"+f"(d[0]'])
-def test_operands_of_macros_are_unknown(held: Sources, operands: str) -> None:
-    assert held.rules(asm(out=operands)) == (1, [])
-    assert [rule for rule, _ in held.rules(asm(f"{_MMA} {_D}, {_A}, {{%8}}, {_D};", out=operands))[1]] == ["register-count"]
+def test_operands_of_macros_are_unknown(sources: Sources, operands: str) -> None:
+    assert sources.rules(asm(out=operands)) == (1, [])
+    assert [rule for rule, _ in sources.rules(asm(f"{_MMA} {_D}, {_A}, {{%8}}, {_D};", out=operands))[1]] == ["register-count"]
 
 
-def test_names_of_other_statements_are_unknown(held: Sources) -> None:
-    assert held.rules(f'asm("{_MMA} {{x0,x1,x2,x3}}, {{r0,r1,r2,r3}}, {{v.x,v.y}}, {{x0,x1,x2,x3}};");') == (1, [])
+def test_names_of_other_statements_are_unknown(sources: Sources) -> None:
+    assert sources.rules(f'asm("{_MMA} {{x0,x1,x2,x3}}, {{r0,r1,r2,r3}}, {{v.x,v.y}}, {{x0,x1,x2,x3}};");') == (1, [])
 
 
-def test_a_macro_with_continued_lines(held: Sources) -> None:
-    count, found = held.check('#define FENCE() \\\r\n  asm volatile( \\\r\n "wgmma.fence.sync" \\\r\n ".bad;" )\r\n')
+def test_a_macro_with_continued_lines(sources: Sources) -> None:
+    count, findings = sources.check('#define FENCE() \\\r\n  asm volatile( \\\r\n "wgmma.fence.sync" \\\r\n ".bad;" )\r\n')
     assert count == 1
-    assert [(finding.line, finding.column) for finding in found] == [(4, 4)]
+    assert [(finding.line, finding.column) for finding in findings] == [(4, 4)]
 
 
 # --- what is not covered ---
@@ -237,8 +237,8 @@ def test_a_macro_with_continued_lines(held: Sources) -> None:
         ('call void asm "mma.sync.aligned.m16n8k$0.bad {x}", "n"(i32 16)', "llvm", (0, 1)),
     ],
 )
-def test_instructions_that_are_not_judged_are_counted(held: Sources, text: str, language: str, counts: tuple[int, int]) -> None:
-    assert held.uncovered(text, language) == counts
+def test_instructions_that_are_not_judged_are_counted(sources: Sources, text: str, language: str, counts: tuple[int, int]) -> None:
+    assert sources.uncovered(text, language) == counts
 
 
 @pytest.mark.parametrize(
@@ -250,16 +250,16 @@ def test_instructions_that_are_not_judged_are_counted(held: Sources, text: str, 
         ("m%10n8k16", '"n"(8 * 2)', []),
     ],
 )
-def test_a_number_inside_an_opcode(held: Sources, text: str, operand: str, rules: list[str]) -> None:
+def test_a_number_inside_an_opcode(sources: Sources, text: str, operand: str, rules: list[str]) -> None:
     """The opcode is judged as the compiler completes it, where the number can be seen."""
     source = asm(f"{_MMA.replace('m16n8k16', text)} {_D}, {_A}, {_B}, {_D};", into=f"{_IN}, {operand}")
-    assert [rule for rule, _ in held.rules(source)[1]] == rules
-    assert held.uncovered(source) == (1, 0)
+    assert [rule for rule, _ in sources.rules(source)[1]] == rules
+    assert sources.uncovered(source) == (1, 0)
     for unknown in ('"n"(K)', '"C"(name)'):
         source = source.replace(operand, unknown if "[k]" not in operand else f"[k] {unknown}")
         operand = unknown
-        assert held.rules(source) == (0, [])
-        assert held.uncovered(source) == (0, 1)
+        assert sources.rules(source) == (0, [])
+        assert sources.uncovered(source) == (0, 1)
 
 
 # --- LLVM IR ---
@@ -271,50 +271,50 @@ _CALL = (
 _LLVM = f"{_MMA} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$10, $11, $12, $13}}"
 
 
-def test_llvm(held: Sources) -> None:
+def test_llvm(sources: Sources) -> None:
     text = _CALL.replace("TEXT", _LLVM)
-    assert held.rules(text, "llvm") == (1, [])
-    _, found = held.rules(text.replace("row.col", "row.row"), "llvm")
-    assert [(rule, token[:4]) for rule, token in found] == [("unknown-instruction", "row.")]
-    assert [rule for rule, _ in held.rules(text.replace("r,r,0,1", "r,l,0,1"), "llvm")[1]] == ["list"]
-    assert [rule for rule, _ in held.rules(text.replace("$9", "$14"), "llvm")[1]] == ["undeclared"]
+    assert sources.rules(text, "llvm") == (1, [])
+    _, rules = sources.rules(text.replace("row.col", "row.row"), "llvm")
+    assert [(rule, token[:4]) for rule, token in rules] == [("unknown-instruction", "row.")]
+    assert [rule for rule, _ in sources.rules(text.replace("r,r,0,1", "r,l,0,1"), "llvm")[1]] == ["list"]
+    assert [rule for rule, _ in sources.rules(text.replace("$9", "$14"), "llvm")[1]] == ["undeclared"]
 
 
-def test_llvm_escapes(held: Sources) -> None:
+def test_llvm_escapes(sources: Sources) -> None:
     text = 'module asm ".reg"\n call void asm "\\09wgmma.fence\\2Esync.unaligned;\\0A\\22\\22", ""()\n@s = constant [4 x i8] c"asm \\22"\n'
-    _, found = held.check(text, "llvm")
-    assert [text.split("\n")[finding.line - 1][finding.column - 1 :][:9] for finding in found] == ["unaligned"]
+    _, findings = sources.check(text, "llvm")
+    assert [text.split("\n")[finding.line - 1][finding.column - 1 :][:9] for finding in findings] == ["unaligned"]
 
 
 # --- Python ---
 
 
-def test_strings_of_python(held: Sources) -> None:
+def test_strings_of_python(sources: Sources) -> None:
     body = f"{_MMA.replace('row.col', 'row.row')} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$0,$1,$2,$3}};"
     text = f'x = tl.inline_asm_elementwise(\n    "{body[:40]}"\n    "{body[40:]}", "=f,=f,=f,=f,r,r,r,r,r,r", [a], dtype, True, 1)\n'
-    count, found = held.rules(text, "python")
+    count, rules = sources.rules(text, "python")
     assert count == 1
-    assert [(rule, text[:4]) for rule, text in found] == [("unknown-instruction", "row.")]
-    assert held.rules(text.replace("row.row", "row.col"), "python") == (1, [])
+    assert [(rule, text[:4]) for rule, text in rules] == [("unknown-instruction", "row.")]
+    assert sources.rules(text.replace("row.row", "row.col"), "python") == (1, [])
 
 
-def test_constraints_of_python_are_types(held: Sources) -> None:
+def test_constraints_of_python_are_types(sources: Sources) -> None:
     text = f'f("{_MMA} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$0,$1,$2,$3}};", "=f,=f,=f,=f,r,r,r,r,r,l")'
-    _, found = held.rules(text, "python")
-    assert [(rule, text[:2]) for rule, text in found] == [("list", "$9")]
+    _, rules = sources.rules(text, "python")
+    assert [(rule, text[:2]) for rule, text in rules] == [("list", "$9")]
 
 
-def test_cuda_in_python(held: Sources) -> None:
+def test_cuda_in_python(sources: Sources) -> None:
     text = f"SOURCE = r'''\n{asm()}\n'''\nOTHER = '''{asm(_MMA + '.bad;').replace(chr(92), '')}'''\n"
-    count, found = held.check(text, "python")
+    count, findings = sources.check(text, "python")
     assert count == 2
-    assert [(finding.rule, finding.line) for finding in found] == [("unknown-instruction", 10)]
+    assert [(finding.rule, finding.line) for finding in findings] == [("unknown-instruction", 10)]
 
 
-def test_escapes_of_python(held: Sources) -> None:
+def test_escapes_of_python(sources: Sources) -> None:
     text = 'x = "\\n\\t\\x20\\N{SPACE}" if a else "wgmma.\\\nfence.\\x62ad.really;"\n'
-    _, found = held.check(text, "python")
-    assert [(finding.line, text.split("\n")[1][finding.column - 1 :][:7]) for finding in found] == [(2, "\\x62ad.")]
+    _, findings = sources.check(text, "python")
+    assert [(finding.line, text.split("\n")[1][finding.column - 1 :][:7]) for finding in findings] == [(2, "\\x62ad.")]
 
 
 @pytest.mark.parametrize(
@@ -340,16 +340,16 @@ def test_escapes_of_python(held: Sources) -> None:
         "\tx\n  y\n",
     ],
 )
-def test_python_that_is_passed_over(held: Sources, text: str) -> None:
+def test_python_that_is_passed_over(sources: Sources, text: str) -> None:
     with contextlib.suppress(NotPythonError):
-        assert held.check(text, "python")[1] == []
+        assert sources.check(text, "python")[1] == []
 
 
 @pytest.mark.parametrize("text", ["x = (", "\tx\n  y\n"])
-def test_what_is_not_python_is_refused(held: Sources, text: str) -> None:
+def test_what_is_not_python_is_refused(sources: Sources, text: str) -> None:
     before = 'x = "wgmma.fence.sync.aligned;"\ny = "wgmma.fence.sync.aligned;"\n'
     with pytest.raises(NotPythonError, match=r"line [345] is not Python"):
-        held.check(before + text, "python")
+        sources.check(before + text, "python")
 
 
 # --- everything ---

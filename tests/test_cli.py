@@ -111,24 +111,24 @@ def test_the_front_is_named_for_the_operation(spelling: str, alias: str) -> None
 
 def test_two_forms_and_an_undocumented_instruction(catalog: Catalog) -> None:
     assert len(_block(_show("wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.s8"), "syntax")) == 2
-    undocumented = next(found for found in catalog.all() if not found.documented)
+    undocumented = next(each for each in catalog.all() if not each.documented)
     assert "\nnot documented: " in _show(undocumented.canonical)
 
 
 def test_every_instruction_can_be_shown(catalog: Catalog) -> None:
-    for found in {found.variant.instruction.name: found for found in catalog.all()}.values():
-        assert found.canonical in _show(found.canonical)
+    for each in {each.variant.instruction.name: each for each in catalog.all()}.values():
+        assert each.canonical in _show(each.canonical)
     assert "immediate 0..4294967295" in _show("wgmma.wait_group.sync.aligned")
 
 
 def test_json_has_what_the_library_says() -> None:
-    found = instruction(_SPARSE)
+    shown = instruction(_SPARSE)
     answer = json.loads(_show(_SPARSE, "--json"))
-    assert answer == description.describe(found) | {"computes": operation(found).statement(found)}
-    assert answer["accepted_by"] == found.accepted_by()
+    assert answer == description.describe(shown) | {"computes": operation(shown).statement(shown)}
+    assert answer["accepted_by"] == shown.accepted_by()
     assert [operand["name"] for operand in answer["operands"]] == ["d", "a", "b", "c", "e", "f"]
     assert [operand["registers"] for operand in answer["operands"]] == [4, 4, 4, 4, 1, 0]
-    assert [entry["id"] for entry in answer["errata"]] == [erratum.id for erratum in found.errata()]
+    assert [entry["id"] for entry in answer["errata"]] == [erratum.id for erratum in shown.errata()]
     assert answer["undefined"][2] == {"text": "A thread of the warp has exited.", "source": "9.7.14.6.3"}
     assert answer["evidence"]["executed"][0]["how"] == "as one instruction"
     assert answer["metadata"]["selectors"] == 2
@@ -137,8 +137,8 @@ def test_json_has_what_the_library_says() -> None:
 def test_formulas_are_the_layouts(catalog: Catalog) -> None:
     """Every expression that any instruction shows, evaluated over its whole domain."""
     seen = set()
-    for found in catalog.all():
-        answers = description._layouts(found)
+    for each in catalog.all():
+        answers = description._layouts(each)
         for answer in answers:
             if answer["name"] in seen:
                 continue
@@ -160,25 +160,25 @@ def test_formulas_are_the_layouts(catalog: Catalog) -> None:
 def test_formulas_of_metadata_and_scale_factors(catalog: Catalog) -> None:
     """Bits, bytes and ids as the library counts them, there and back."""
     tried = set()
-    for found in catalog.all():
-        for answer in description._layouts(found) if found.sparse or found.qualifiers.get("scale_vec") else ():
+    for each in catalog.all():
+        for answer in description._layouts(each) if each.sparse or each.qualifiers.get("scale_vec") else ():
             if answer["name"] in tried or answer["kind"] == "fragment":
                 continue
             tried.add(answer["name"])
             forward, back = answer["forward"], answer["back"]
             if answer["kind"] == "metadata":
-                held = found.metadata
+                metadata = each.metadata
                 cases = [
                     (
                         {"row": row, "chunk": chunk, "selector": selector},
-                        dict(zip(("lane", "bit"), held.locate(row, chunk, selector), strict=False)),
+                        dict(zip(("lane", "bit"), metadata.locate(row, chunk, selector), strict=False)),
                     )
-                    for row in range(held.rows)
-                    for chunk in range(held.chunks)
-                    for selector in range(held.selectors)
+                    for row in range(metadata.rows)
+                    for chunk in range(metadata.chunks)
+                    for selector in range(metadata.selectors)
                 ]
             else:
-                scales = found.scales("a" if "_scale_a_" in answer["name"] else "b")
+                scales = each.scales("a" if "_scale_a_" in answer["name"] else "b")
                 cases = [
                     (
                         {scales.line: row, "block": block, "byte_id": byte, "thread_id": thread},
@@ -305,8 +305,8 @@ def test_a_terminal_too_narrow_for_a_table_gets_paragraphs(columns: int) -> None
     rows = json.loads(CliRunner().invoke(main, [*_LIST, "--json"]).output)
     assert [line for line in lines if not line.startswith(" ")] == [row.pop("instruction") for row in rows], "spellings stay whole"
     assert all(len(line) <= columns for line in lines if line.startswith(" "))
-    told = " ".join(line.strip() for line in lines if line.startswith(" "))
-    assert told == " ".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
+    joined = " ".join(line.strip() for line in lines if line.startswith(" "))
+    assert joined == " ".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
 
 
 def test_colour_and_no_colour() -> None:
@@ -410,9 +410,9 @@ class _Bash:
 
     def complete(self, typed: str) -> str:
         """What stands on the line after a tab."""
-        told = self._ask(f"{typed}\t\x07", "}}}\n")
+        answer = self._ask(f"{typed}\t\x07", "}}}\n")
         os.write(self._ours, b"\x15")  # empties the line
-        return told.partition("{{{")[2].partition("}}}")[0]
+        return answer.partition("{{{")[2].partition("}}}")[0]
 
     def close(self) -> None:
         os.close(self._ours)
@@ -437,8 +437,8 @@ def test_completion_in_a_real_bash() -> None:
         "ptxmma list --ptx 9.": "ptxmma list --ptx 9.",
     }
     try:
-        for typed, found in typed_and_found.items():
-            assert bash.complete(typed) == found
+        for typed, expected in typed_and_found.items():
+            assert bash.complete(typed) == expected
     finally:
         bash.close()
 
@@ -454,9 +454,9 @@ def _completions(shell: str, words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_completion_in_other_shells(shell: str) -> None:
-    told = " ".join(_completions(shell, ["ptxmma", "show", "mma.sp::ord"]))
-    assert "mma.sp::ordered_metadata.sync.aligned.m16n8k8" in told
-    assert "mma.sync" not in told
+    answer = " ".join(_completions(shell, ["ptxmma", "show", "mma.sp::ord"]))
+    assert "mma.sp::ordered_metadata.sync.aligned.m16n8k8" in answer
+    assert "mma.sync" not in answer
     script = subprocess.run([_COMMAND], capture_output=True, text=True, env=os.environ | {"_PTXMMA_COMPLETE": f"{shell}_source"})
     assert script.returncode == 0
     assert "ptxmma" in script.stdout
@@ -474,12 +474,12 @@ def test_completion_shows_few_words(catalog: Catalog) -> None:
         return [item.value for item in argument.shell_complete(command.make_context("show", [], resilient_parsing=True), begun)]
 
     assert offered("wg") == ["wgmma.mma_async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"]
-    for found in list(catalog.all())[::97]:
+    for each in list(catalog.all())[::97]:
         begun, steps = "", 0
-        while begun != found.canonical:
+        while begun != each.canonical:
             words = offered(begun)
-            (begun,) = [word for word in words if f"{found.canonical}.".startswith(f"{word}.")] or [""]
+            (begun,) = [word for word in words if f"{each.canonical}.".startswith(f"{word}.")] or [""]
             assert begun
             steps += 1
-            begun = begun if begun == found.canonical else f"{begun}."
+            begun = begun if begun == each.canonical else f"{begun}."
         assert steps < 16

@@ -15,9 +15,9 @@ from shown_sessions import is_shown, printed, sessions
 
 def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "commands.rst").read_text(encoding="utf-8") + "\n"
-    found = list(sessions(page))
-    assert {verb for command, _ in found for verb in re.findall(r"^ptxmma (\w+)", command, re.M)} == {"list", "show", "export", "diff"}
-    for command, shown in found:
+    examples = list(sessions(page))
+    assert {verb for command, _ in examples for verb in re.findall(r"^ptxmma (\w+)", command, re.M)} == {"list", "show", "export", "diff"}
+    for command, shown in examples:
         if command.startswith("sqlite3") and shutil.which("sqlite3") is None:
             pytest.skip("sqlite3 is not installed")
         text = printed(command, tmp_path, SPEC=str(paths.SPEC))

@@ -40,10 +40,10 @@ def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
 
 @pytest.fixture(scope="module")
 def cxx() -> str:
-    found = shutil.which("g++") or shutil.which("clang++")
-    if found is None:
+    program = shutil.which("g++") or shutil.which("clang++")
+    if program is None:
         pytest.skip("no C++ compiler (g++ or clang++) is installed")
-    return found
+    return program
 
 
 def kernel(statements: str) -> str:
@@ -65,11 +65,11 @@ def front(instruction: Instruction) -> str:
 
 def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
     """The instructions with a shape; of those that differ in n alone, the one with the largest."""
-    found = {}
+    by_front = {}
     for instruction in instructions:
         if instruction.shape is not None:
-            found[front_name(instruction), instruction.variant.shape_label] = instruction
-    return list(found.values())
+            by_front[front_name(instruction), instruction.variant.shape_label] = instruction
+    return list(by_front.values())
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------
@@ -346,8 +346,8 @@ def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path
     done = Nvcc(nvcc, toys, include).run(kernels.source, "-ptx", "-arch=sm_90", "--keep", folder=tmp_path)
     assert "Not a name of any known instruction: 'toy'" in done.stderr
     assert "source.cu" not in done.stderr
-    found = instructions_in((tmp_path / "source.ptx").read_text(), (toy.canonical for toy in toys.all()))
-    assert found == kernels.expected
+    counts = instructions_in((tmp_path / "source.ptx").read_text(), (toy.canonical for toy in toys.all()))
+    assert counts == kernels.expected
 
 
 # --- what users are shown ---------------------------------------------------------------------------------------------------

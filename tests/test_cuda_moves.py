@@ -102,9 +102,9 @@ def moved(name: str, transposed: bool, count: int) -> str:
 def test_loads_fill_the_fragment_from_the_tile(tmp_path: Path) -> None:
     operands = [instruction(move.multiply).operand(move.operand) for move in _LOADS]
     threads = [128 if move.multiply.startswith("wgmma") else 32 for move in _LOADS]
-    found = offsets(_LOADS, "matrix_load", [operand.registers for operand in operands], threads, tmp_path)
+    loaded = offsets(_LOADS, "matrix_load", [operand.registers for operand in operands], threads, tmp_path)
     rng = np.random.default_rng(1)
-    for move, operand, (transposed, groups) in zip(_LOADS, operands, found, strict=True):
+    for move, operand, (transposed, groups) in zip(_LOADS, operands, loaded, strict=True):
         layout = SharedLayout(move.element, move.majorness, move.swizzle, move.x, move.k)
         matrix = rng.integers(0, 100, (move.x, move.k)).astype(f"u{max(layout.element.bits // 8, 1)}")
         image = layout.store(matrix)
@@ -123,8 +123,8 @@ def test_loads_fill_the_fragment_from_the_tile(tmp_path: Path) -> None:
 def test_stores_write_the_fragment_to_the_tile(tmp_path: Path) -> None:
     operands = [instruction(move.multiply).operand(move.operand) for move in _STORES]
     threads = [128 if move.multiply.startswith("wgmma") else 32 for move in _STORES]
-    found = offsets(_STORES, "matrix_store", [operand.elements // 2 for operand in operands], threads, tmp_path)
-    for move, operand, lanes, (transposed, groups) in zip(_STORES, operands, threads, found, strict=True):
+    stored = offsets(_STORES, "matrix_store", [operand.elements // 2 for operand in operands], threads, tmp_path)
+    for move, operand, lanes, (transposed, groups) in zip(_STORES, operands, threads, stored, strict=True):
         layout = SharedLayout(move.element, move.majorness, move.swizzle, move.x, move.k)
         image = np.zeros(layout.size, np.uint8)
         values = np.arange(operand.rows * operand.cols).reshape(operand.rows, operand.cols).astype(np.uint16)

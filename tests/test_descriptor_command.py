@@ -56,7 +56,7 @@ def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("descriptor", "found"),
+    ("descriptor", "expected"),
     [
         (made() | 1 << 14, [("", "unused")]),
         (made() | 1 << 46 | 1 << 60, [("", "unused"), ("", "unused")]),
@@ -83,8 +83,8 @@ def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
         (made(lbo=0, sbo=128, swizzle="none"), [("leading_byte_offset", "zero")]),
     ],
 )
-def test_what_is_suspicious(descriptor: int, found: list[tuple[str, str]]) -> None:
-    assert rules(descriptor) == found
+def test_what_is_suspicious(descriptor: int, expected: list[tuple[str, str]]) -> None:
+    assert rules(descriptor) == expected
 
 
 def test_strides_are_judged_where_they_are_used() -> None:
@@ -120,9 +120,9 @@ def test_bytes_where_units_are_meant() -> None:
 
 def test_fields_are_read_in_bytes_and_elements(catalog: Catalog) -> None:
     kind = next(entry for entry in catalog.database.spec.types.elements if entry.name == "tf32")
-    found = {each.field.name: each for each in fields(_GOOD, kind)}
-    assert (found["start_address"].stored, found["start_address"].value, found["start_address"].elements) == (64, 1024, 256)
-    assert (found["swizzle"].stored, found["swizzle"].value, found["swizzle"].elements) == (1, "128B", None)
+    by_name = {each.field.name: each for each in fields(_GOOD, kind)}
+    assert (by_name["start_address"].stored, by_name["start_address"].value, by_name["start_address"].elements) == (64, 1024, 256)
+    assert (by_name["swizzle"].stored, by_name["swizzle"].value, by_name["swizzle"].elements) == (1, "128B", None)
     assert fields(_GOOD)[0].elements is None
 
 
@@ -131,8 +131,8 @@ def test_fields_are_read_in_bytes_and_elements(catalog: Catalog) -> None:
 
 def test_encode_fields() -> None:
     assert ask("encode", "--address", "0x400", "--swizzle", "128", "--lbo", "16", "--sbo", "1024") == "0x4000004000010040\n"
-    found = ask("encode", "--address", "1152", "--swizzle", "128B", "--lbo", "16", "--sbo", "1024", "--base-offset", "1")
-    assert int(found, 16) == made(address=1152, base=1)
+    encoded = ask("encode", "--address", "1152", "--swizzle", "128B", "--lbo", "16", "--sbo", "1024", "--base-offset", "1")
+    assert int(encoded, 16) == made(address=1152, base=1)
 
 
 @pytest.mark.parametrize(("major", "swizzle", "rows", "cols"), [("k", "128", 64, 128), ("mn", "64", 128, 32), ("k", "none", 64, 32)])
@@ -227,8 +227,8 @@ def test_decode_says_what_is_suspicious() -> None:
         "SBO holds 1024, which means 16384 bytes, since the field counts units of 16: are 1024 bytes meant? They are 64 in the field"
         in text
     )
-    told = json.loads(ask("decode", hex(wrong), "--json", code=1))["suspicions"]
-    assert [(one["field"], one["rule"]) for one in told] == [("", "unused"), ("stride_byte_offset", "bytes")]
+    suspicions = json.loads(ask("decode", hex(wrong), "--json", code=1))["suspicions"]
+    assert [(one["field"], one["rule"]) for one in suspicions] == [("", "unused"), ("stride_byte_offset", "bytes")]
 
 
 @pytest.mark.parametrize(

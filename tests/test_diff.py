@@ -34,7 +34,7 @@ class Edit(NamedTuple):
     file: str
     old: str
     new: str
-    found: list[Change]
+    changes: list[Change]
 
 
 _EDITS = {
@@ -194,11 +194,11 @@ def toy() -> Catalog:
 def test_each_kind_of_change(name: str, toy: Catalog, tmp_path: Path) -> None:
     edit = _EDITS[name]
     other = pipeline.read(_edited(tmp_path / "spec", edit))
-    assert sorted(comparison.compare(toy, other)) == sorted(edit.found)
-    breaking = any(change.breaking for change in edit.found)
+    assert sorted(comparison.compare(toy, other)) == sorted(edit.changes)
+    breaking = any(change.breaking for change in edit.changes)
     result = _diff(str(_TOY), str(tmp_path / "spec"))
     assert result.exit_code == int(breaking), result.output
-    for change in edit.found:
+    for change in edit.changes:
         assert f"{change.kind}: {change.text}: {change.subjects[0]}" in result.output
 
 
@@ -245,7 +245,7 @@ def test_metadata_and_scale_factors_that_moved(catalog: Catalog) -> None:
         other = Catalog(Database(spec=catalog.database.spec, layouts=layouts))
         changes = comparison.compare(catalog, other)
         assert {(change.kind, change.breaking) for change in changes} == {("layout", True)}
-        affected = {found.canonical for found in catalog.all() if (found.qualifiers.get(qualifier) if qualifier else found.sparse)}
+        affected = {each.canonical for each in catalog.all() if (each.qualifiers.get(qualifier) if qualifier else each.sparse)}
         assert {subject for change in changes for subject in change.subjects} == affected
 
 
@@ -261,9 +261,7 @@ def test_legal_metadata(catalog: Catalog) -> None:
     for old, new, breaking in ((catalog, other, True), (other, catalog, False)):
         changes = comparison.compare(old, new)
         assert {(change.kind, change.breaking) for change in changes} == {("metadata", breaking)}
-        assert {subject for change in changes for subject in change.subjects} == {
-            found.canonical for found in catalog.all() if found.sparse
-        }
+        assert {subject for change in changes for subject in change.subjects} == {each.canonical for each in catalog.all() if each.sparse}
 
 
 def test_formulas_with_one_meaning() -> None:
@@ -282,7 +280,7 @@ def test_databases(toy_database: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert json.loads(result.output) == {
         "breaking": True,
-        "changes": [change._asdict() | {"subjects": list(change.subjects)} for change in _EDITS["elements moved"].found],
+        "changes": [change._asdict() | {"subjects": list(change.subjects)} for change in _EDITS["elements moved"].changes],
     }
     mixed = _diff(str(toy_database), str(edited))
     assert (mixed.exit_code, mixed.output) == (1, _diff(str(toy_database), str(other)).output)

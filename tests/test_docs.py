@@ -62,13 +62,13 @@ def operands(catalog: Catalog) -> Operands:
 
 def operands_of(catalog: Catalog) -> Operands:
     """For each layout an operand that has it, and its instruction."""
-    found: Operands = {}
+    by_layout: Operands = {}
     for instruction in catalog.all():
         for form in instruction.forms:
             for operand in form.operands:
                 if operand.layout is not None:
-                    found.setdefault(operand.layout.name, (operand, instruction))
-    return found
+                    by_layout.setdefault(operand.layout.name, (operand, instruction))
+    return by_layout
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +78,15 @@ def shown(outputs: dict[str, str]) -> dict[str, str]:
 
 def pictures_of(outputs: dict[str, str]) -> dict[str, str]:
     """The picture of each layout, by the sections that name it; every such section has a formula."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for path, text in outputs.items():
         for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]:
             picture = re.search(r"figure:: \.\./(pictures/\S+\.svg)", section)
             assert picture is not None, path
             assert re.search(r"\.\. math::\n\n +\\mathrm", section), (path, section[:200])
             for name in re.findall(r"``([a-z0-9_N]+)``", section.partition("In generated code: ")[2].partition(".")[0]):
-                assert found.setdefault(name, picture[1]) == picture[1]
-    return found
+                assert by_name.setdefault(name, picture[1]) == picture[1]
+    return by_name
 
 
 @functools.cache
@@ -436,12 +436,12 @@ def test_pages_have_what_chips_were_seen_to_do(catalog: Catalog, outputs: dict[s
 def test_the_page_of_sparsity_says_which_field_compression_writes(catalog: Catalog, outputs: dict[str, str]) -> None:
     spec = catalog.database.spec
     sections = re.split(r"^(?=\d\\:\d\n-+$)", outputs["sparsity.rst"].partition("Who holds the metadata")[0], flags=re.M)[1:]
-    found = {section.partition("\n")[0].replace("\\", ""): rows(section) for section in sections}
-    assert found.keys() == {pattern.name for pattern in spec.granularities}
+    tables = {section.partition("\n")[0].replace("\\", ""): rows(section) for section in sections}
+    assert tables.keys() == {pattern.name for pattern in spec.granularities}
     for pattern in spec.granularities:
         (choice,) = (entry for entry in spec.choices if entry.units == pattern.units)
         said: dict[int, int] = {}
-        for field, kept, written in found[pattern.name][1:]:
+        for field, kept, written in tables[pattern.name][1:]:
             for units in filter(str.isascii, written.split("; ")):  # a dash stands where it is never written
                 numbers = [] if units == "none" else units.split(" and ")
                 assert set(numbers) <= set(kept.split(", ")), "what is not zero is kept"
@@ -477,8 +477,8 @@ def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, 
         head, *body = [row.strip().split("\n     - ") for row in table.split("   * - ")[1:]]
         accepted = {row[0]: {target: version for target, version in zip(head, row, strict=True) if version != rest.NOTHING} for row in body}
         for instruction in catalog.of(entry.name):
-            found = accepted[needs[instruction.canonical]]
-            assert {target: found[target] for target in list(found)[1:]} == instruction.accepted_by()
+            cells = accepted[needs[instruction.canonical]]
+            assert {target: cells[target] for target in list(cells)[1:]} == instruction.accepted_by()
 
 
 def test_forms_say_where_assemblers_differ_from_the_manual(catalog: Catalog, outputs: dict[str, str]) -> None:
@@ -522,8 +522,8 @@ def test_one_page_has_every_form(catalog: Catalog, outputs: dict[str, str]) -> N
         patterns.append(re.compile(with_alternatives(text)))
     spellings = [instruction.canonical for instruction in catalog.all()]
     matched = {spelling: [pattern for pattern in patterns if pattern.fullmatch(spelling)] for spelling in spellings}
-    assert not [spelling for spelling, found in matched.items() if not found]
-    assert {pattern.pattern for found in matched.values() for pattern in found} == {pattern.pattern for pattern in patterns}
+    assert not [spelling for spelling, matches in matched.items() if not matches]
+    assert {pattern.pattern for matches in matched.values() for pattern in matches} == {pattern.pattern for pattern in patterns}
 
 
 def with_alternatives(text: str) -> str:
@@ -567,10 +567,10 @@ def test_formulas_mean_the_same_with_sizes_put_in(catalog: Catalog, operands: Op
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from("123")), unique=True))
 def test_boxes_cover_exactly_their_points(points: list[tuple[str, str, str]]) -> None:
-    found = boxes((point, point) for point in points)
-    covered = [(a, b, c) for (first, second, third), _ in found for a in first for b in second for c in third]
+    drawn = boxes((point, point) for point in points)
+    covered = [(a, b, c) for (first, second, third), _ in drawn for a in first for b in second for c in third]
     assert sorted(covered) == sorted(points)
-    assert sorted(member for _, members in found for member in members) == sorted(points)
+    assert sorted(member for _, members in drawn for member in members) == sorted(points)
 
 
 _PIECES = st.sampled_from(
@@ -608,9 +608,9 @@ def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(catal
     for path, text in outputs.items():
         for picture, state in re.findall(r"figure:: \.\./(pictures/\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text):
             instruction = catalog.find(state)
-            held = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
+            operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
             drawn = re.sub(r"<!--.*?-->\n", "", outputs[picture])
-            assert any(pictures.operand(operand) == drawn for operand in held), (path, state)
+            assert any(pictures.operand(operand) == drawn for operand in operands), (path, state)
             opened += 1
         assert text.count("figure:: ../pictures/") == text.count(":target: ../../explorer.html#i="), path
     assert opened > 100

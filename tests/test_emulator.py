@@ -37,7 +37,7 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
 _WGMMA_FP8 = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
 
-def held(instruction: Instruction, registers: Array) -> Array:
+def numbers_of(instruction: Instruction, registers: Array) -> Array:
     return np.asarray(instruction.operand("d").unpack(registers)).astype(np.float64)
 
 
@@ -48,10 +48,10 @@ def test_every_instruction_multiplies(number: int) -> None:
         selectors = instruction.metadata.selectors if instruction.sparse else 1
         for selector, from_memory in itertools.product(range(selectors), (False, True)[: len(instruction.forms)]):
             operands = Operands(instruction, random, from_memory=from_memory, selector=selector)
-            found, product = ptxmma.emulate(instruction, **operands.arguments), operands.product()
-            assert (held(instruction, found.d) == product).all(), instruction.canonical
-            assert (found.matrix == product).all()
-            assert found.admits(found.d).all()
+            result, product = ptxmma.emulate(instruction, **operands.arguments), operands.product()
+            assert (numbers_of(instruction, result.d) == product).all(), instruction.canonical
+            assert (result.matrix == product).all()
+            assert result.admits(result.d).all()
 
 
 # --- integers and single bits -----------------------------------------------------------------------------------------------
@@ -73,13 +73,13 @@ def test_overflow_saturates_or_wraps(saturate: bool, expected: int) -> None:
 @functools.cache
 def floating() -> list[Instruction]:
     """The floating-point instructions; of those that differ in nothing that arithmetic depends on, one."""
-    found: dict[object, Instruction] = {}
+    by_semantics: dict[object, Instruction] = {}
     for instruction in one_of_each():
         types = [instruction.qualifiers.get(name) for name in ("atype", "btype", "ctype", "dtype", "stype", "rounding", "scale_vec")]
         if layouts.element_type(instruction.database.spec, str(types[0])).form == "float":
             assert instruction.shape is not None
-            found.setdefault((instruction.variant.instruction.name, instruction.shape[2], *types), instruction)
-    return list(found.values())
+            by_semantics.setdefault((instruction.variant.instruction.name, instruction.shape[2], *types), instruction)
+    return list(by_semantics.values())
 
 
 def drawn(where: str) -> Draw:
@@ -126,22 +126,22 @@ class Chip:
             rounding = {"keep": 0, "drop": 0, "away": 0x1FFF, "nearest": 0x1000}[self._low_bits]
             bits = np.where(np.isfinite(numbers), bits + np.uint32(rounding), bits)
             numbers = (bits if self._low_bits == "keep" else bits & np.uint32(0xFFFFE000)).view(np.float32)
-        found = numbers.astype(np.float64)
+        floats = numbers.astype(np.float64)
         if self._flushes:
-            found[np.abs(found) < element.smallest_normal] = 0
-        return [float(number) for number in found.ravel()]
+            floats[np.abs(floats) < element.smallest_normal] = 0
+        return [float(number) for number in floats.ravel()]
 
     def terms(self, place: tuple[int, ...]) -> list[Number]:
         """The products and the addend of one element of D."""
-        held, (row, col) = self._operands, place[-2:]
-        b = np.ascontiguousarray(held.b[place[:-2]][:, col])
-        factors = [self._read(held.a[place[:-1]], self._types["a"]), self._read(b, self._types["b"])]
-        if held.scales:
+        operands, (row, col) = self._operands, place[-2:]
+        b = np.ascontiguousarray(operands.b[place[:-2]][:, col])
+        factors = [self._read(operands.a[place[:-1]], self._types["a"]), self._read(b, self._types["b"])]
+        if operands.scales:
             stype = layouts.element_type(self._instruction.database.spec, self._instruction.qualifiers["stype"])
-            factors += [self._read(held.scales["a"][row], stype), self._read(held.scales["b"][:, col], stype)]
-        kept = itertools.compress(zip(*factors, strict=True), held.kept[place[:-1]])
+            factors += [self._read(operands.scales["a"][row], stype), self._read(operands.scales["b"][:, col], stype)]
+        kept = itertools.compress(zip(*factors, strict=True), operands.kept[place[:-1]])
         products = [self._products(multiplied(*numbers)) for numbers in kept]
-        c = self._read(np.asarray(held.c[place]).reshape(1), self._types["c"])[0]
+        c = self._read(np.asarray(operands.c[place]).reshape(1), self._types["c"])[0]
         return [term for term in [*products, multiplied(c)] if term != 0]
 
     def answer(self, place: tuple[int, ...]) -> float:
@@ -153,9 +153,9 @@ class Chip:
         return float(self._to_d(self._round(terms[0]))) if terms else 0.0
 
 
-def places(found: Array, random: np.random.Generator, count: int) -> Iterator[tuple[int, ...]]:
+def places(admitted: Array, random: np.random.Generator, count: int) -> Iterator[tuple[int, ...]]:
     for _ in range(count):
-        yield tuple(int(random.integers(size)) for size in found.shape)
+        yield tuple(int(random.integers(size)) for size in admitted.shape)
 
 
 @pytest.mark.parametrize("where", ["middle", "smallest", "largest", "anywhere"])
@@ -166,14 +166,14 @@ def test_what_the_manual_allows_is_admitted(where: str) -> None:
         for instruction in floating():
             with np.errstate(all="ignore"):
                 operands = Operands(instruction, random, drawn(where))
-            found = ptxmma.emulate(instruction, **operands.arguments)
-            answers = np.asarray(instruction.operand("d").unpack(found.d)).copy()
-            for place in places(found.matrix, random, 3):
+            result = ptxmma.emulate(instruction, **operands.arguments)
+            answers = np.asarray(instruction.operand("d").unpack(result.d)).copy()
+            for place in places(result.matrix, random, 3):
                 with np.errstate(all="ignore"):
                     answers[place] = Chip(instruction, operands, random).answer(place)
-                assert found.admits(instruction.operand("d").pack(answers))[place], (instruction.canonical, place, answers[place])
-                ordinary += int(0 < found.bound[place] < np.inf)
-                special += int(not np.isfinite(found.matrix[place]) and found.bound[place] == 0)
+                assert result.admits(instruction.operand("d").pack(answers))[place], (instruction.canonical, place, answers[place])
+                ordinary += int(0 < result.bound[place] < np.inf)
+                special += int(not np.isfinite(result.matrix[place]) and result.bound[place] == 0)
     assert special if where == "anywhere" else ordinary  # not only sums of which nothing is promised
 
 
@@ -201,8 +201,8 @@ def test_a_sum_that_the_manual_allows_comes_close_to_the_bound() -> None:
         if semantics.rounds == "nearest":
             left = large * sums.unit * (0.5 + 2.0**-9) / right  # the product is a little more than half a unit in the last place
         operands = Operands(instruction, random, filled(left, right, large, 1, 1))
-        found = ptxmma.emulate(instruction, **operands.arguments)
-        place = (0,) * found.matrix.ndim
+        emulated = ptxmma.emulate(instruction, **operands.arguments)
+        place = (0,) * emulated.matrix.ndim
         term = Fraction(left) * Fraction(right)
         count = int(operands.kept[place[:-1]].sum())
         round_up = Rounding(sums, result, how=semantics.rounds or "up", random=random)
@@ -211,11 +211,11 @@ def test_a_sum_that_the_manual_allows_comes_close_to_the_bound() -> None:
             total = round_up(added(total, term))
         exact = Fraction(large) + count * term
         if result.mantissa < sums.mantissa:  # one rounding to D outweighs the rest: then the bound is one unit in its last place
-            assert found.bound[place] <= 1.01 * result.unit * exact
+            assert emulated.bound[place] <= 1.01 * result.unit * exact
             continue
         attained = Rounding(result, how="up", random=random)(total) - exact
         slack = 4 if sums.name == "f64" else 1.1 * (count + 1) / count  # for f64 the emulator's own precision counts as well
-        assert attained <= found.bound[place] <= slack * attained, instruction.canonical
+        assert attained <= emulated.bound[place] <= slack * attained, instruction.canonical
 
 
 # --- where nothing, or just one answer, is promised ------------------------------------------------------------------------------
@@ -236,10 +236,10 @@ def answered(spelling: str, a: Any, b: Any, answer: float, chip: str | None = No
             matrix[: len(line), 0] = line
         matrices.append(operand.pack(matrix))
     with np.errstate(all="raise"):
-        found = ptxmma.emulate(ins, *matrices)
-        d = np.asarray(ins.operand("d").unpack(found.d)).copy()
+        result = ptxmma.emulate(ins, *matrices)
+        d = np.asarray(ins.operand("d").unpack(result.d)).copy()
         d[0, 0] = answer
-        return float(found.matrix[0, 0]), float(found.bound[0, 0]), bool(found.admits(ins.operand("d").pack(d), chip)[0, 0])
+        return float(result.matrix[0, 0]), float(result.bound[0, 0]), bool(result.admits(ins.operand("d").pack(d), chip)[0, 0])
 
 
 _F64 = "mma.sync.aligned.m8n8k4.row.col.rz.f64.f64.f64.f64"
@@ -286,11 +286,11 @@ def test_nothing_is_promised_where_the_manual_leaves_more_than_one_answer(spelli
     ],
 )
 def test_an_infinity_that_every_order_gives_is_promised(spelling: str, a: Any, b: Any, value: float | None) -> None:
-    found, bound, admitted = answered(spelling, a, b, 7.0)
+    d, bound, admitted = answered(spelling, a, b, 7.0)
     assert admitted == (value is None)
     if value is not None:
         assert bound == 0
-        np.testing.assert_equal(found, value)
+        np.testing.assert_equal(d, value)
 
 
 def test_a_chip_on_which_subnormal_inputs_count_leaves_no_choice_there() -> None:
@@ -314,9 +314,9 @@ def test_more_digits_than_half_precision_reach_as_far_as_d() -> None:
     ins = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2")
     a = np.full((64, 32), 2.0**-14).astype(ml_dtypes.float8_e5m2)
     layout = shared_memory.SharedLayout("e5m2", "K", "none", 8, 32)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(a[:8]))
-    assert (found.matrix == 2.0**-23).all()
-    assert (found.bound < 0.04 * found.matrix).all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(a[:8]))
+    assert (result.matrix == 2.0**-23).all()
+    assert (result.bound < 0.04 * result.matrix).all()
 
 
 def test_more_terms_than_a_type_counts_have_no_bound(spec: Spec) -> None:
@@ -362,11 +362,11 @@ def spec() -> Spec:
 def test_a_result_beyond_the_bound_is_not_admitted() -> None:
     ins = ptxmma.instruction(_F16)
     a, b = np.ones((16, 16), np.float16), np.ones((16, 8), np.float16)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
-    assert found.bound.max() < 1e-4
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
+    assert result.bound.max() < 1e-4
     wrong = np.full((16, 8), 16, np.float32)
     wrong[3, 5] = 16.001
-    admitted = found.admits(ins.operand("d").pack(wrong))
+    admitted = result.admits(ins.operand("d").pack(wrong))
     assert not admitted[3, 5]
     assert admitted.sum() == 16 * 8 - 1
 
@@ -383,19 +383,19 @@ def test_more_terms_have_a_wider_bound_and_dropped_ones_none(spec: Spec) -> None
 def test_subnormal_inputs_may_count_for_nothing_or_do_count(spec: Spec) -> None:
     f16, f32 = (layouts.element_type(spec, name) for name in ("f16", "f32"))
     tiny = 2.0**-20
-    held = products(np.full((1, 1), tiny), np.full((1, 1), 1024.0), None, f16, f32)
-    assert arithmetic.bound(held, f32, f32)[0, 0] >= tiny * 1024
-    assert arithmetic.bound(held, f32, f32, subnormals=True)[0, 0] < tiny
+    terms = products(np.full((1, 1), tiny), np.full((1, 1), 1024.0), None, f16, f32)
+    assert arithmetic.bound(terms, f32, f32)[0, 0] >= tiny * 1024
+    assert arithmetic.bound(terms, f32, f32, subnormals=True)[0, 0] < tiny
 
 
 def test_scale_factors_leave_the_bound_as_tight_as_it_is(spec: Spec) -> None:
     """Whether an element is subnormal, and how many bits it has, does not depend on its scale factor."""
     e2m1, ue4m3, f32 = (layouts.element_type(spec, name) for name in ("e2m1", "ue4m3", "f32"))
     a, ones = np.full((1, 64), 1.5), np.ones((64, 1))
-    held = Products(
+    terms = Products(
         factors(a, e2m1).times(factors(np.full((1, 64), 1.125 * 2.0**-6), ue4m3)), a > 0, factors(ones, e2m1), np.zeros((1, 1)), f32
     )
-    assert arithmetic.bound(held, f32, f32) < held.value() * 2.0**-16
+    assert arithmetic.bound(terms, f32, f32) < terms.value() * 2.0**-16
     tiny = Products(
         factors(a, e2m1).times(factors(np.full((1, 64), 1.25 * 2.0**-7), ue4m3)), a > 0, factors(ones, e2m1), np.zeros((1, 1)), f32
     )
@@ -408,11 +408,11 @@ def test_no_instruction_admits_another_result(number: int) -> None:
     random = np.random.default_rng(number)
     for instruction in one_of_each()[number::4]:
         operands = Operands(instruction, random)
-        found = ptxmma.emulate(instruction, **operands.arguments)
-        row, col = int(random.integers(found.matrix.shape[-2])), int(random.integers(found.matrix.shape[-1]))
-        wrong = np.asarray(instruction.operand("d").unpack(found.d)).copy()
+        result = ptxmma.emulate(instruction, **operands.arguments)
+        row, col = int(random.integers(result.matrix.shape[-2])), int(random.integers(result.matrix.shape[-1]))
+        wrong = np.asarray(instruction.operand("d").unpack(result.d)).copy()
         wrong[..., row, col] += 1
-        admitted = found.admits(instruction.operand("d").pack(wrong))
+        admitted = result.admits(instruction.operand("d").pack(wrong))
         assert not admitted[..., row, col].any(), instruction.canonical
         assert admitted.sum() == admitted.size - admitted[..., row, col].size
 
@@ -420,17 +420,17 @@ def test_no_instruction_admits_another_result(number: int) -> None:
 def test_nothing_is_promised_where_sums_overflow() -> None:
     ins = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
     a, b = np.full((16, 16), 200, np.float16), np.full((16, 8), 200, np.float16)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
-    assert np.isinf(found.bound).all()
-    assert np.isinf(held(ins, found.d)).all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
+    assert np.isinf(result.bound).all()
+    assert np.isinf(numbers_of(ins, result.d)).all()
 
 
 def test_infinities_and_nans_spread_as_they_should() -> None:
     ins = ptxmma.instruction(_F16)
     a, b = np.ones((16, 16), np.float16), np.ones((16, 8), np.float16)
     a[0, 0], a[1, 0], b[2, 3], a[4, 2] = np.inf, np.nan, -np.inf, -np.inf
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
-    matrix = found.matrix
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
+    matrix = result.matrix
     assert matrix[0, 0] == np.inf
     assert np.isnan(matrix[0, 3])  # inf - inf
     assert np.isnan(matrix[1]).all()
@@ -438,8 +438,8 @@ def test_infinities_and_nans_spread_as_they_should() -> None:
     assert matrix[2, 2] == 16
     assert matrix[4, 3] == np.inf  # -inf * -inf
     assert matrix[4, 0] == -np.inf
-    assert found.admits(found.d).all()
-    sevens = found.admits(ins.operand("d").pack(np.full((16, 8), 7, np.float32)))
+    assert result.admits(result.d).all()
+    sevens = result.admits(ins.operand("d").pack(np.full((16, 8), 7, np.float32)))
     assert not sevens.any()  # IEEE 754 leaves no choice
 
 
@@ -449,11 +449,11 @@ def test_what_a_sparse_a_drops_does_not_meet_an_infinity() -> None:
     b = np.ones((32, 8), np.float16)
     b[2::4] = np.inf
     values, metadata = sparse.compress(a, "2:4")
-    found = ptxmma.emulate(ins, ins.operand("a").pack(values), ins.operand("b").pack(b), metadata=ins.metadata.pack(metadata))
-    assert (found.matrix == 16).all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(values), ins.operand("b").pack(b), metadata=ins.metadata.pack(metadata))
+    assert (result.matrix == 16).all()
     b[1] = np.inf
-    found = ptxmma.emulate(ins, ins.operand("a").pack(values), ins.operand("b").pack(b), metadata=ins.metadata.pack(metadata))
-    assert (found.matrix == np.inf).all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(values), ins.operand("b").pack(b), metadata=ins.metadata.pack(metadata))
+    assert (result.matrix == np.inf).all()
 
 
 def test_wgmma_drops_the_low_bits_of_tf32_and_mma_may() -> None:
@@ -461,24 +461,24 @@ def test_wgmma_drops_the_low_bits_of_tf32_and_mma_may() -> None:
     b = np.ones((8, 8), np.float32)
     ins = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32")
     layout = shared_memory.SharedLayout("tf32", "K", "none", 8, 8)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
-    assert (found.matrix == 8).all()
-    assert found.bound.max() < 8 * 2.0**-12
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
+    assert (result.matrix == 8).all()
+    assert result.bound.max() < 8 * 2.0**-12
     ins = ptxmma.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a[:16]), ins.operand("b").pack(b))
-    assert found.bound.min() >= 8 * 2.0**-12  # with the low bits or without
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a[:16]), ins.operand("b").pack(b))
+    assert result.bound.min() >= 8 * 2.0**-12  # with the low bits or without
 
 
-def hopper_fp8(held: Products) -> Array:
+def hopper_fp8(products: Products) -> Array:
     """The sum as semantics.observed of wgmma with FP8 tells it."""
 
     def exponent(x: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.where(x == 0, -1000, np.floor(np.log2(np.abs(x))))
 
-    a, b = held.a.numbers, held.b.numbers
-    terms = np.concatenate([a[:, :, None] * b[None], held.c[:, None]], axis=1)
-    exponents = np.concatenate([exponent(a)[:, :, None] + exponent(b)[None], exponent(held.c)[:, None]], axis=1)
+    a, b = products.a.numbers, products.b.numbers
+    terms = np.concatenate([a[:, :, None] * b[None], products.c[:, None]], axis=1)
+    exponents = np.concatenate([exponent(a)[:, :, None] + exponent(b)[None], exponent(products.c)[:, None]], axis=1)
     step = 2.0 ** (exponents.max(1) - 13)
     total = np.trunc(terms / step[:, None]).sum(1) * step
     last = 2.0 ** (exponent(total) - 13)
@@ -489,18 +489,18 @@ def test_what_a_chip_was_seen_to_do_has_a_bound_of_its_own(spec: Spec) -> None:
     e4m3, f32 = (layouts.element_type(spec, name) for name in ("e4m3", "f32"))
     outside = 0
     for seed in range(50):
-        held = spread(np.random.default_rng(seed), 32, e4m3, f32)
-        error = np.abs(hopper_fp8(held) - held.value())
-        assert (error <= arithmetic.cut_off_bound(held, 13, f32)).all()
-        outside += int((error > arithmetic.bound(held, f32, f32)).sum())
+        terms = spread(np.random.default_rng(seed), 32, e4m3, f32)
+        error = np.abs(hopper_fp8(terms) - terms.value())
+        assert (error <= arithmetic.cut_off_bound(terms, 13, f32)).all()
+        outside += int((error > arithmetic.bound(terms, f32, f32)).sum())
     assert outside  # single precision would not admit it
     ins = ptxmma.instruction(_WGMMA_FP8)
     a, b = np.zeros((64, 32), elements.dtype(e4m3)), np.zeros((32, 8), elements.dtype(e4m3))
     a[:, 0], b[0], a[:, 1:], b[1:] = 256, 256, 1, 1
     layout = shared_memory.SharedLayout("e4m3", "K", "none", 8, 32)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
-    assert (found.matrix == 65567).all()
-    assert found.admits(ins.operand("d").pack(np.full((64, 8), 65536, np.float32)), "H200").all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
+    assert (result.matrix == 65567).all()
+    assert result.admits(ins.operand("d").pack(np.full((64, 8), 65536, np.float32)), "H200").all()
 
 
 # --- wgmma ------------------------------------------------------------------------------------------------------------------
@@ -515,11 +515,11 @@ def test_constants_and_majorness_of_wgmma() -> None:
     first = shared_memory.SharedLayout("bf16", "MN", "128B", 64, 16)
     second = shared_memory.SharedLayout("bf16", "MN", "32B", 16, 16, start=first.size)
     memory = np.concatenate([first.store(a), second.store(b.T)])
-    found = ptxmma.emulate(
+    result = ptxmma.emulate(
         ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), scale_d=False, imm_scale_a=-1, imm_trans_a=1, imm_trans_b=1,
         memory=memory,
     )  # fmt: skip
-    assert (found.matrix == -(a.astype(np.float64) @ b.astype(np.float64))).all()
+    assert (result.matrix == -(a.astype(np.float64) @ b.astype(np.float64))).all()
     both: dict[str, Any] = {"imm_scale_a": -1, "imm_scale_b": -1, "imm_trans_a": 1, "imm_trans_b": 1}
     again = ptxmma.emulate(ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), memory=memory, **both)
     assert (again.matrix == a.astype(np.float64) @ b.astype(np.float64) + c).all()
@@ -561,9 +561,9 @@ def test_leading_dimensions_are_a_batch() -> None:
     ins = ptxmma.instruction(_F16)
     random = np.random.default_rng(0)
     a, b = random.integers(-4, 5, (3, 1, 16, 16)).astype(np.float16), random.integers(-4, 5, (2, 16, 8)).astype(np.float16)
-    found = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
-    assert found.d.shape == (3, 2, 32, 4)
-    assert (found.matrix == a.astype(np.float64) @ b.astype(np.float64)).all()
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), ins.operand("b").pack(b))
+    assert result.d.shape == (3, 2, 32, 4)
+    assert (result.matrix == a.astype(np.float64) @ b.astype(np.float64)).all()
 
 
 def _registers(name: str, ins: Instruction) -> Array:
@@ -669,13 +669,13 @@ def test_batches_of_every_operand_go_together() -> None:
     random = np.random.default_rng(0)
     each = [Operands(ins, random) for _ in range(3)]
     packed: dict[str, Any] = {name: np.stack([operands.arguments[name] for operands in each]) for name in ("a", "b", "c", "metadata")}
-    found = ptxmma.emulate(ins, **packed)
-    assert (found.matrix == np.stack([operands.product() for operands in each])).all()
+    result = ptxmma.emulate(ins, **packed)
+    assert (result.matrix == np.stack([operands.product() for operands in each])).all()
     shared = ptxmma.emulate(ins, **(packed | {"a": packed["a"][0]}))  # one A, with three kinds of metadata
     alone = [ptxmma.emulate(ins, packed["a"][0], packed["b"][i], packed["c"][i], metadata=packed["metadata"][i]) for i in range(3)]
     assert (shared.matrix == np.stack([one.matrix for one in alone])).all()
     with pytest.raises(ValueError, match=r"do not fit together: registers \(2,\), D \(3,\)"):
-        found.admits(found.d[:2])
+        result.admits(result.d[:2])
 
 
 @pytest.mark.parametrize("spelling", [_F16, _S8, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", _F64])
@@ -686,14 +686,14 @@ def test_tensors_give_a_tensor(spelling: str) -> None:
     plain = ptxmma.emulate(ins, **operands)
     assert isinstance(plain.d, np.ndarray)
     for name in ("a", "b", "c"):
-        found = ptxmma.emulate(ins, **(operands | {name: elements.like(operands[name], torch.zeros(1))}))
-        assert isinstance(found.d, torch.Tensor)
-        assert np.array_equal(elements.as_array(found.d), plain.d)
-        assert found.admits(found.d).all()
+        result = ptxmma.emulate(ins, **(operands | {name: elements.like(operands[name], torch.zeros(1))}))
+        assert isinstance(result.d, torch.Tensor)
+        assert np.array_equal(elements.as_array(result.d), plain.d)
+        assert result.admits(result.d).all()
 
 
 def test_a_chip_of_which_nothing_is_known() -> None:
     ins = ptxmma.instruction(_F16)
-    found = ptxmma.emulate(ins, _registers("a", ins), _registers("b", ins))
+    result = ptxmma.emulate(ins, _registers("a", ins), _registers("b", ins))
     with pytest.raises(ValueError, match="known: H200"):
-        found.admits(found.d, "H100")
+        result.admits(result.d, "H100")

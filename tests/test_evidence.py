@@ -82,15 +82,15 @@ def test_every_map_of_an_instruction_counts(catalog: Catalog, spelling: str) -> 
 
 
 def test_another_target_leaves_the_answers_about_others_as_they_are(catalog: Catalog) -> None:
-    found = catalog.find(_MMA)
-    some = list(found.accepted_by())[:4]
-    assert digest.asked(found, some) == digest.asked(found, [*some, "sm_999"])
-    assert digest.asked(found, some) != digest.asked(found, some[:3])
+    instruction = catalog.find(_MMA)
+    some = list(instruction.accepted_by())[:4]
+    assert digest.asked(instruction, some) == digest.asked(instruction, [*some, "sm_999"])
+    assert digest.asked(instruction, some) != digest.asked(instruction, some[:3])
 
 
 def test_every_instruction_has_digests_of_its_own(catalog: Catalog) -> None:
     every = list(catalog.all())
-    assert len({digest.asked(found, ()) for found in every}) == len({digest.computed(found) for found in every}) == len(every)
+    assert len({digest.asked(each, ()) for each in every}) == len({digest.computed(each) for each in every}) == len(every)
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def toy(tmp_path: Path) -> Path:
     """The toy spec with answers about one of its two instructions."""
     spec = Path(shutil.copytree(Path(__file__).parent / "toy", tmp_path / "toy"))
     (spec / "evidence").mkdir()
-    found = pipeline.read(spec).find(_TOY)
+    instruction = pipeline.read(spec).find(_TOY)
     date = "2026-01-02"
     witnesses.write(
         spec / "evidence" / "assembler.jsonl",
@@ -114,7 +114,7 @@ def toy(tmp_path: Path) -> Path:
                 totals={"answers": 3, "disagreements": 0, "neighbours": 0, "neighbour_answers": 0, "explained": 0, "unexplained": 0},
             ),
             Answer(name="a", accepted={"sm_80": "7.0 in 11.7; 7.1 in 11.8 to 12.0", "sm_90": "7.8 in 11.8"}),
-            Assembled(instruction=_TOY, facts=digest.asked(found, ("sm_80", "sm_90")), answer="a"),
+            Assembled(instruction=_TOY, facts=digest.asked(instruction, ("sm_80", "sm_90")), answer="a"),
         ],
     )
     chip = Tool(kind="chip", name="A chip", date=date)
@@ -128,7 +128,7 @@ def toy(tmp_path: Path) -> Path:
                 targets=("sm_80",),
                 totals={"instructions": 1, "beside": 0, "launches": 4, "replays": 0, "failures": 1},
             ),
-            Executed(instruction=_TOY, facts=digest.computed(found), launches={"": 4}, wrong=1, machine=("2 HMMA",)),
+            Executed(instruction=_TOY, facts=digest.computed(instruction), launches={"": 4}, wrong=1, machine=("2 HMMA",)),
         ],
     )
     peer = Compared(instruction=_TOY, facts="0" * 12, agree={"a b": ("Good", "Bad")}, differ={"Bad": "d"})
@@ -149,7 +149,7 @@ def test_lines_become_evidence(toy: Path) -> None:
     proof_of_layout = evidence.of(catalog.database).of_layout(layout.name)
     assert proof_of_layout.status == "A chip: 4 launches, 1 wrong"
     assert proof_of_layout.agreeing == {"CuTe": 2}
-    other = next(found for found in catalog.all() if found.canonical != _TOY)
+    other = next(each for each in catalog.all() if each.canonical != _TOY)
     assert other.evidence == evidence.Evidence()
 
 
@@ -232,11 +232,11 @@ def test_a_layout_says_what_stands_behind_it(catalog: Catalog) -> None:
     assert ran is not None
     summary = evidence.of(catalog.database)
     proof = summary.of_layout(ran.name)
-    (held,) = proof.executed
-    assert held.chip == "NVIDIA H200"
-    assert held.instructions > 1
+    (executed,) = proof.executed
+    assert executed.chip == "NVIDIA H200"
+    assert executed.instructions > 1
     assert proof.agreeing["CuTe"] > 1
-    assert proof.status == f"NVIDIA H200: {held.launches} launches"
+    assert proof.status == f"NVIDIA H200: {executed.launches} launches"
     assert summary.of_layout("of no database").status == "not executed"
 
 

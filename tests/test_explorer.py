@@ -95,20 +95,20 @@ def _go(page: Any, state: str) -> None:
 
 
 def _state(page: Any, key: str) -> str:
-    found: str = page.evaluate("key => explorer.store.state[key]", key)
-    return found
+    state: str = page.evaluate("key => explorer.store.state[key]", key)
+    return state
 
 
 def _shown(catalog: Catalog) -> list[Instruction]:
     """An instruction for each set of layouts."""
-    found: dict[tuple[object, ...], Instruction] = {}
+    by_kinds: dict[tuple[object, ...], Instruction] = {}
     for instruction in catalog.all():
         operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
         layouts = ((operand.name, operand.layout, operand.registers) for operand in operands)
         key = tuple((name, layout.name, layout.growing or registers) for name, layout, registers in layouts if layout is not None)
         if key:
-            found.setdefault(key, instruction)
-    return list(found.values())
+            by_kinds.setdefault(key, instruction)
+    return list(by_kinds.values())
 
 
 def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
@@ -214,11 +214,11 @@ def test_the_parts_lead_to_the_instruction(catalog: Catalog, page: Any) -> None:
     page.get_by_label("Target", exact=True).select_option("sm_90a")
     page.get_by_label("Instruction", exact=True).select_option("wgmma.mma_async")
     page.get_by_label("Type of A", exact=True).select_option("e4m3")
-    found = catalog.find(page.locator(".canonical").inner_text())
-    assert (found.family, found.qualifiers["atype"]) == ("wgmma", "e4m3")
+    instruction = catalog.find(page.locator(".canonical").inner_text())
+    assert (instruction.family, instruction.qualifiers["atype"]) == ("wgmma", "e4m3")
     slider = page.get_by_role("slider", name="N")
     slider.focus()
-    before = found.extents["n"]
+    before = instruction.extents["n"]
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert catalog.find(page.locator(".canonical").inner_text()).extents["n"] == before + 16
@@ -272,7 +272,7 @@ def test_what_feeds_an_element_of_d_lights_up(catalog: Catalog, page: Any, spell
     assert {tuple(place) for place in lit["b"]} == {(source.row, source.col) for source in sources}
     assert {tuple(place) for place in lit["a"]} == {(term.a.row, term.a.col) for term in product.terms}
     tables = {name: arrangement(instruction, name) for name in lit if name in names(instruction)}
-    held = {
+    registers = {
         name: {(place.lane, place.register, place.low) for place in (table.locate(*at) for at in lit[name])}
         for name, table in tables.items()
     }
@@ -281,7 +281,7 @@ def test_what_feeds_an_element_of_d_lights_up(catalog: Catalog, page: Any, spell
         assert {row for row, _ in lit["metadata"]} == {9}
     for matrix, ones in (("a", [term.a for term in product.terms]), ("b", sources)):
         scales = {(source.scale.lane, source.scale.register, source.scale.low) for source in ones if source.scale is not None}
-        assert held.get(f"scale-{matrix}", set()) == scales
+        assert registers.get(f"scale-{matrix}", set()) == scales
 
 
 def test_a_thread_shows_all_that_it_holds(catalog: Catalog, page: Any) -> None:

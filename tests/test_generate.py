@@ -96,7 +96,7 @@ carriers:
     result = _run("generate", "--overlay", overlay, "--out", tmp_path / "out", "--only", "database")
     assert result.exit_code == 0, result.output
     database = tmp_path / "out" / "generated" / "database" / "ptxmma.json"
-    families = {found.family for found in ptxmma.instructions(database=database)}
+    families = {instruction.family for instruction in ptxmma.instructions(database=database)}
     assert families == {entry.family for entry in catalog.database.spec.instructions} | {"toy"}
 
 

@@ -53,11 +53,11 @@ def test_cute_says_what_the_map_says(name: str) -> None:
         expected += places[dimension] * below
         below *= layout.axes[dimension]
     text = interop.to_cute(layout, MOST.get(name))
-    found = from_cute(text)
-    assert found.rank == 2
-    assert found.size == len(lane) == len(set(expected.tolist())) * layout.axes.get(COPY, 1)
-    np.testing.assert_array_equal(found(lane, value), expected)
-    assert str(found) == text
+    parsed = from_cute(text)
+    assert parsed.rank == 2
+    assert parsed.size == len(lane) == len(set(expected.tolist())) * layout.axes.get(COPY, 1)
+    np.testing.assert_array_equal(parsed(lane, value), expected)
+    assert str(parsed) == text
 
 
 @pytest.mark.parametrize("name", PLACED)
@@ -73,8 +73,8 @@ def test_triton_says_what_the_map_says(name: str) -> None:
     assert 32 << len(bases["warp"]) == layout.threads
     assert {len(base) for part in bases.values() for base in part} == {len(order)}
     for at, dimension in enumerate(order):
-        held = [(value, bases["register"]), (lane, bases["lane"]), (lane >> 5, bases["warp"])]
-        bits = [(column >> bit & 1) * base[at] for column, part in held for bit, base in enumerate(part)]
+        coordinates = [(value, bases["register"]), (lane, bases["lane"]), (lane >> 5, bases["warp"])]
+        bits = [(column >> bit & 1) * base[at] for column, part in coordinates for bit, base in enumerate(part)]
         np.testing.assert_array_equal(functools.reduce(operator.xor, bits), places[dimension])
 
 
@@ -98,13 +98,13 @@ def test_several_matrices_and_copies() -> None:
 
 def _with_n(catalog: Catalog) -> list[tuple[Operand, int]]:
     """Operands of all N, one for each layout and N."""
-    found = {}
+    by_size = {}
     for variant in catalog.all():
         for form in variant.forms:
             for operand in form.operands:
                 if operand.layout is not None and operand.layout.name in RANGES:
-                    found[operand.layout.name, operand.cols] = operand
-    return [(operand, n) for (_, n), operand in found.items()]
+                    by_size[operand.layout.name, operand.cols] = operand
+    return [(operand, n) for (_, n), operand in by_size.items()]
 
 
 def test_every_n_that_instructions_have(catalog: Catalog) -> None:
@@ -113,11 +113,11 @@ def test_every_n_that_instructions_have(catalog: Catalog) -> None:
     for operand, n in cases:
         assert operand.layout is not None
         assert operand.to_cute() == interop.to_cute(operand.layout, n)
-        found = from_cute(operand.to_cute())
-        assert found.size == operand.rows * n
+        layout = from_cute(operand.to_cute())
+        assert layout.size == operand.rows * n
         lane, i = (grid.ravel() for grid in np.meshgrid(np.arange(operand.layout.threads), np.arange(operand.elements), indexing="ij"))
         row, col = operand.coords(lane, i)
-        np.testing.assert_array_equal(found(lane, i), row + operand.rows * col)
+        np.testing.assert_array_equal(layout(lane, i), row + operand.rows * col)
         if n & (n - 1):
             with pytest.raises(ValueError, match=f"n = {n}: Triton's linear layouts need a power of two"):
                 operand.to_triton()
@@ -148,9 +148,9 @@ def test_columns_that_a_layout_lacks(ask: Any) -> None:
 def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
     """Metadata, scale factors and matrices of one size have the text of their layout; without a layout there is none."""
     operands = [operand for variant in catalog.all() for form in variant.forms for operand in form.operands]
-    held = {operand.layout.name: operand for operand in operands if operand.layout is not None}
-    assert set(held) == set(LAYOUTS)
-    for name, operand in held.items():
+    by_layout = {operand.layout.name: operand for operand in operands if operand.layout is not None}
+    assert set(by_layout) == set(LAYOUTS)
+    for name, operand in by_layout.items():
         if name in PLACED and name not in RANGES:
             assert operand.to_cute() == interop.to_cute(LAYOUTS[name])
             assert operand.to_triton() == interop.to_triton(LAYOUTS[name])
@@ -162,7 +162,7 @@ def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
 
 def test_b_of_many_n() -> None:
     bits = {"i": (("col", 3),), "lane": (("row", 0), ("row", 1), ("col", 0), ("col", 1), ("col", 2))}
-    held = BitMap({"i": 1, "lane": 5}, {"row": 2, "col": 4}, bits)
+    bitmap = BitMap({"i": 1, "lane": 5}, {"row": 2, "col": 4}, bits)
     layout = Layout(
         name="toy",
         kind="fragment",
@@ -174,7 +174,7 @@ def test_b_of_many_n() -> None:
         summed="row",
         threads=32,
         entry=0,
-        map=held,
+        map=bitmap,
     )
     assert interop.to_cute(layout, n=16) == "((4,8),2):((16,1),8)"
     with pytest.raises(ValueError, match="toy serves every N: pass n"):

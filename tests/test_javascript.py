@@ -100,8 +100,8 @@ def test_functions_equal_the_bit_maps(catalog: Catalog, ask: Ask) -> None:
 
 
 def test_every_function_of_python_is_there(catalog: Catalog, ask: Ask) -> None:
-    (found,) = ask([{"ask": "functions"}])
-    assert sorted(found) == sorted(function.name for _, functions in index_functions.functions(catalog) for function in functions)
+    (names,) = ask([{"ask": "functions"}])
+    assert sorted(names) == sorted(function.name for _, functions in index_functions.functions(catalog) for function in functions)
 
 
 def test_what_is_left_out_is_zero(ask: Ask) -> None:
@@ -117,9 +117,9 @@ def test_texts_of_functions_are_those_of_the_library(catalog: Catalog, ask: Ask)
     theirs = dict(re.findall(r"^def (\w+)(\(.*?\):\n(?:    .*\n)+)", text, re.MULTILINE))
     (answers,) = ask([{"ask": "indexFunctions"}])
     for layout, (in_c, in_python) in zip(catalog.database.layouts, answers, strict=True):
-        found = re.findall(r"^def (\w+)(\(.*?\):\n(?:    .*\n)+)", in_python, re.MULTILINE)
-        assert [name for name, _ in found] == [layout.name, f"{layout.name}_inverse"]
-        assert all(theirs[name] == body for name, body in found)
+        texts = re.findall(r"^def (\w+)(\(.*?\):\n(?:    .*\n)+)", in_python, re.MULTILINE)
+        assert [name for name, _ in texts] == [layout.name, f"{layout.name}_inverse"]
+        assert all(theirs[name] == body for name, body in texts)
         expressions = {name: expression for way in both_ways(layout) for name, expression in way.items()}
         functions = dict(re.findall(rf"uint32_t {layout.name}_(\w+)\(.*?\) {{\n  return (.*);", in_c))
         assert {name: "0" if expression.endswith(" & 0") else expression for name, expression in functions.items()} == expressions
@@ -129,8 +129,8 @@ def test_texts_of_functions_are_those_of_the_library(catalog: Catalog, ask: Ask)
 
 
 def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
-    (found,) = ask([{"ask": "instructions"}])
-    for answer, instruction in zip(found, catalog.all(), strict=True):
+    (answers,) = ask([{"ask": "instructions"}])
+    for answer, instruction in zip(answers, catalog.all(), strict=True):
         assert answer == {
             "canonical": instruction.canonical,
             "identifier": instruction.identifier,
@@ -149,9 +149,9 @@ def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> No
 
 
 def test_headers_have_the_functions(ask: Ask, root: Path) -> None:
-    (found,) = ask([{"ask": "instructions"}])
+    (answers,) = ask([{"ask": "instructions"}])
     texts: dict[str, set[str]] = {}
-    for answer in found:
+    for answer in answers:
         header = answer["header"]
         if header not in texts:
             texts[header] = set(re.findall(r"\w+", (root / "generated" / "include" / "ptxmma" / header).read_text(encoding="utf-8")))
@@ -190,10 +190,10 @@ def test_spellings_mean_what_assemblers_take(catalog: Catalog, ask: Ask) -> None
         other = shuffled.sample(rest, len(rest))
         left_out = [token for token in rest if token != shuffled.choice(rest)]
         spellings += [instruction.canonical, ".".join([head, *other]), ".".join([head, *left_out])]
-    (found,) = ask([{"ask": "meaning", "spellings": spellings}])
+    (meanings,) = ask([{"ask": "meaning", "spellings": spellings}])
     meant = [catalog.meaning(spelling) for spelling in spellings]
-    assert found == [None if instruction is None else instruction.canonical for instruction in meant]
-    assert None in found
+    assert meanings == [None if instruction is None else instruction.canonical for instruction in meant]
+    assert None in meanings
 
 
 def test_places_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
@@ -408,8 +408,8 @@ def _crowded(row: Any, pattern: str) -> tuple[list[int], int]:
 
 def test_a_made_up_family_has_a_package(root: Path, tmp_path: Path) -> None:
     catalog = pipeline.read(root / "tests" / "toy")
-    (found,) = _asked(_write(catalog, tmp_path), [{"ask": "instructions"}])
-    assert [answer["canonical"] for answer in found] == [instruction.canonical for instruction in catalog.all()]
+    (answers,) = _asked(_write(catalog, tmp_path), [{"ask": "instructions"}])
+    assert [answer["canonical"] for answer in answers] == [instruction.canonical for instruction in catalog.all()]
 
 
 def test_the_declarations_hold(package: Path, tmp_path: Path) -> None:
@@ -423,9 +423,9 @@ def test_the_declarations_hold(package: Path, tmp_path: Path) -> None:
         'import { arrangements, instruction, toCute, type Place } from "ptxmma";\n'
         'import { mma_m16n8k16_a_b16 } from "ptxmma/layouts";\n'
         "const [row, col]: [number, number] = mma_m16n8k16_a_b16(5, 3);\n"
-        f'const found = instruction("{_MMA}");\n'
-        'const place: Place | undefined = found && arrangements(found).get("a")?.locate(row, col);\n'
-        "export const text: string | undefined = found && toCute(found.forms[0].operands[1]);\nexport default place;\n"
+        f'const multiply = instruction("{_MMA}");\n'
+        'const place: Place | undefined = multiply && arrangements(multiply).get("a")?.locate(row, col);\n'
+        "export const text: string | undefined = multiply && toCute(multiply.forms[0].operands[1]);\nexport default place;\n"
     )
     (tmp_path / "right.ts").write_text(program, encoding="utf-8")
     (tmp_path / "wrong.ts").write_text(program.replace("(5, 3)", '("5")'), encoding="utf-8")

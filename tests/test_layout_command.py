@@ -56,8 +56,8 @@ def arrangements(catalog: Catalog) -> Iterator[tuple[Instruction, str]]:
     seen = set()
     for instruction in catalog.all():
         for name in names(instruction):
-            found = arrangement(instruction, name)
-            key = (found.layout.name, found.operand.element_type, found.cols if "N" not in found.layout.shape else 0)
+            arranged = arrangement(instruction, name)
+            key = (arranged.layout.name, arranged.operand.element_type, arranged.cols if "N" not in arranged.layout.shape else 0)
             if key not in seen:
                 seen.add(key)
                 yield instruction, name
@@ -70,9 +70,9 @@ def test_every_arrangement_is_what_the_operand_says(catalog: Catalog, odd: Catal
     """Every element of every layout, there and back, with every choice."""
     kinds = set()
     for instruction, name in (*arrangements(catalog), *arrangements(odd)):
-        found = arrangement(instruction, name)
-        kinds.add(found.layout.kind)
-        for chosen in choices(found.legal):
+        arranged = arrangement(instruction, name)
+        kinds.add(arranged.layout.kind)
+        for chosen in choices(arranged.legal):
             one = arrangement(instruction, name, **chosen)
             places = one.places(range(one.rows), range(one.cols))
             for row in range(one.rows):
@@ -85,10 +85,10 @@ def test_every_arrangement_is_what_the_operand_says(catalog: Catalog, odd: Catal
 
 
 def choices(legal: dict[str, tuple[int, ...]]) -> list[dict[str, int]]:
-    found: list[dict[str, int]] = [{}]
+    every: list[dict[str, int]] = [{}]
     for name, values in legal.items():
-        found = [{**one, name: value} for one in found for value in values]
-    return found
+        every = [{**one, name: value} for one in every for value in values]
+    return every
 
 
 def named(axes: tuple[str, str], row: int, col: int) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def expected(
 
 def test_what_threads_hold_is_the_inverse(catalog: Catalog, odd: Catalog) -> None:
     for instruction, name in (*arrangements(catalog), *arrangements(odd)):
-        found = arrangement(instruction, name)
-        if found.rows * found.cols > 2048:
+        arranged = arrangement(instruction, name)
+        if arranged.rows * arranged.cols > 2048:
             continue
-        held = found.contents(range(found.threads), range(found.elements))
-        back = {at: (lane, element) for lane, line in enumerate(held) for element, at in enumerate(line) if at is not None}
-        places = found.places(range(found.rows), range(found.cols))
+        contents = arranged.contents(range(arranged.threads), range(arranged.elements))
+        back = {at: (lane, element) for lane, line in enumerate(contents) for element, at in enumerate(line) if at is not None}
+        places = arranged.places(range(arranged.rows), range(arranged.cols))
         assert back == {(row, col): place[:2] for row, line in enumerate(places) for col, place in enumerate(line)}
 
 
@@ -440,7 +440,7 @@ def in_a_terminal(columns: int, *arguments: str, **environment: str) -> str:
         env={**clean, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment},
     )
     os.close(theirs)
-    found = b""
+    output = b""
     while True:
         try:
             part = os.read(ours, 1 << 16)
@@ -448,10 +448,10 @@ def in_a_terminal(columns: int, *arguments: str, **environment: str) -> str:
             break
         if not part:
             break
-        found += part
+        output += part
     os.close(ours)
     assert process.wait() == 0
-    return found.decode()
+    return output.decode()
 
 
 def test_a_terminal_gets_colours_and_parts_that_fit() -> None:
@@ -534,9 +534,9 @@ def test_an_operand_in_shared_memory_points_there() -> None:
 def test_a_made_up_family(toy_database: Path) -> None:
     for instruction in ptxmma.instructions(database=str(toy_database)):
         for name in names(instruction):
-            found = json.loads(layout(instruction.canonical, name, "--database", str(toy_database), "--json"))
+            printed = json.loads(layout(instruction.canonical, name, "--database", str(toy_database), "--json"))
             table = arrangement(instruction, name)
-            assert len(found["elements"]) == table.rows * table.cols
+            assert len(printed["elements"]) == table.rows * table.cols
 
 
 @pytest.mark.parametrize("module", ["yaml", "jinja2", "jsonschema", "numpy", "rich", "difflib", "ptxmma.generator"])

@@ -27,7 +27,7 @@ def everything(catalog: Catalog) -> list[Instruction]:
 
 
 def test_the_packaged_database_is_the_spec(everything: list[Instruction]) -> None:
-    assert [found.canonical for found in ptxmma.instructions()] == [found.canonical for found in everything]
+    assert [instruction.canonical for instruction in ptxmma.instructions()] == [instruction.canonical for instruction in everything]
 
 
 def test_the_example_of_the_readme() -> None:
@@ -50,16 +50,16 @@ def test_the_example_of_the_readme() -> None:
 
 def test_every_spelling_of_a_variant_is_found(everything: list[Instruction]) -> None:
     """Modifiers may come in nearly any order, as long as the types (and the two layouts) keep theirs."""
-    for found in everything[::7]:
-        instruction = found.variant.instruction
-        opcode = instruction.opcode or found.canonical.split(".")[0]
-        tokens = found.canonical.removeprefix(opcode).split(".")[1:]
+    for variant in everything[::7]:
+        instruction = variant.variant.instruction
+        opcode = instruction.opcode or variant.canonical.split(".")[0]
+        tokens = variant.canonical.removeprefix(opcode).split(".")[1:]
         ordered = ordered_tokens(instruction)
         loose = [token for token in tokens if token not in ordered]
         fixed = [token for token in tokens if token in ordered]
         for spelling in ([*loose, *fixed], [*fixed, *loose], [*reversed(loose), *fixed]):
             text = ".".join([opcode, *spelling])
-            assert ptxmma.instruction(text).canonical == found.canonical, text
+            assert ptxmma.instruction(text).canonical == variant.canonical, text
 
 
 def test_defaults_may_be_left_out() -> None:
@@ -158,15 +158,15 @@ def test_forms(everything: list[Instruction]) -> None:
     assert ins.operand("a-desc").uniform == "warpgroup"
     with pytest.raises(KeyError, match="has no operand 'z'; it has d, a, b-desc"):
         ins.operand("z")
-    for found in everything:
-        for form in found.forms:
+    for instruction in everything:
+        for form in instruction.forms:
             assert [operand.name for operand in form.operands] == operand_names(form.syntax)
 
 
 def test_round_trips_of_every_register_operand(everything: list[Instruction], odd: Catalog) -> None:
     seen = set()
-    for found in (*everything, *odd.all()):
-        for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
+    for instruction in (*everything, *odd.all()):
+        for operand in (operand for form in instruction.forms for operand in form.operands if operand.elements):
             layout = operand.layout
             assert layout is not None
             if (key := (layout.name, operand.elements)) in seen:
@@ -226,8 +226,8 @@ def _addresses(known: Catalog, *families: str) -> Iterator[Operand]:
 
 
 def test_metadata_round_trips(everything: list[Instruction]) -> None:
-    for found in {layout.metadata.layout.name: layout for layout in everything if layout.sparse}.values():
-        metadata = found.metadata
+    for instruction in {layout.metadata.layout.name: layout for layout in everything if layout.sparse}.values():
+        metadata = instruction.metadata
         for selector in range(metadata.selectors):
             fields = {
                 (row, chunk): (lane, bit, metadata.width)
@@ -316,9 +316,9 @@ def test_what_is_no_integer(call: str, message: str) -> None:
 
 
 def test_undocumented_instructions_have_no_requirements(everything: list[Instruction]) -> None:
-    assert {found.documented for found in everything if not found.requirements()} == {False}
-    assert {found.documented for found in everything if found.requirements()} == {True}
-    assert all(found.accepted_by() for found in everything)
+    assert {instruction.documented for instruction in everything if not instruction.requirements()} == {False}
+    assert {instruction.documented for instruction in everything if instruction.requirements()} == {True}
+    assert all(instruction.accepted_by() for instruction in everything)
 
 
 def test_releases(catalog: Catalog) -> None:
@@ -344,15 +344,15 @@ def test_what_the_spec_says_of_a_variant(catalog: Catalog, everything: list[Inst
     assert {entry.over for entry in ins.uniform()} == {"warp"}
     assert ins.errata()
     assert {entry.family for entry in ins.errata()} == {"mma.sp"}
-    for entry in {found.variant.instruction.name: found.variant.instruction for found in everything}.values():
-        of = [found for found in everything if found.variant.instruction is entry]
+    for entry in {instruction.variant.instruction.name: instruction.variant.instruction for instruction in everything}.values():
+        of = [instruction for instruction in everything if instruction.variant.instruction is entry]
         for stated, ask in (
             (entry.semantics, Instruction.semantics),
             (entry.undefined, Instruction.undefined),
             (entry.uniform, Instruction.uniform),
             (entry.notes, Instruction.notes),
         ):
-            assert {one.text for found in of for one in ask(found)} == {one.text for one in stated}, entry.name
+            assert {one.text for instruction in of for one in ask(instruction)} == {one.text for one in stated}, entry.name
 
 
 def test_legal_metadata(catalog: Catalog) -> None:
@@ -378,8 +378,8 @@ def test_dense_instructions_have_no_metadata() -> None:
         _ = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").metadata
 
 
-def _names(found: Iterator[Instruction]) -> set[str]:
-    return {ins.canonical for ins in found}
+def _names(instructions: Iterator[Instruction]) -> set[str]:
+    return {ins.canonical for ins in instructions}
 
 
 def test_filters(everything: list[Instruction]) -> None:

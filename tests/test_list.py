@@ -40,19 +40,19 @@ def everything() -> list[dict[str, str]]:
 
 
 def test_all_are_all(everything: list[dict[str, str]], catalog: Catalog) -> None:
-    assert [row["instruction"] for row in everything] == [found.canonical for found in catalog.all()]
+    assert [row["instruction"] for row in everything] == [each.canonical for each in catalog.all()]
 
 
 def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
     lines = listing.lines(catalog.all())
     assert [len(line.instructions) for line in lines] != [1] * len(lines)
-    assert sorted(found.canonical for line in lines for found in line.instructions) == sorted(found.canonical for found in catalog.all())
+    assert sorted(each.canonical for line in lines for each in line.instructions) == sorted(each.canonical for each in catalog.all())
     for line in lines:
-        for found in line.instructions:
-            assert found.accepted_by() == line.accepted_by
-            assert found.documented == line.documented
-            assert found.canonical == line.spelling.replace("nNk", f"n{found.extents.get('n')}k")
-        assert line.n == tuple(found.extents["n"] for found in line.instructions if found.operation == "multiply")
+        for each in line.instructions:
+            assert each.accepted_by() == line.accepted_by
+            assert each.documented == line.documented
+            assert each.canonical == line.spelling.replace("nNk", f"n{each.extents.get('n')}k")
+        assert line.n == tuple(each.extents["n"] for each in line.instructions if each.operation == "multiply")
 
 
 def test_groups_of_types() -> None:
@@ -80,12 +80,12 @@ def test_a_line_for_every_n() -> None:
 
 @pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp", "wmma", "ldmatrix", "stmatrix", "movmatrix"])
 def test_family(family: str, catalog: Catalog) -> None:
-    assert _spellings(_list("--all", "--family", family)) == {found.canonical for found in catalog.all() if found.family == family}
+    assert _spellings(_list("--all", "--family", family)) == {each.canonical for each in catalog.all() if each.family == family}
 
 
 def test_target_and_version(catalog: Catalog) -> None:
     for target, ptx in (("sm_90a", "8.0"), ("sm_89", "8.4"), ("sm_120a", "8.7"), ("sm_80", "7.0")):
-        accepted = {found.canonical: found.accepted_by() for found in catalog.all()}
+        accepted = {each.canonical: each.accepted_by() for each in catalog.all()}
         legal = {spelling for spelling, targets in accepted.items() if target in targets and targets[target] <= ptx}
         rows = _list("--all", "--target", target, "--ptx", ptx)
         assert legal == _spellings(rows)
@@ -94,19 +94,19 @@ def test_target_and_version(catalog: Catalog) -> None:
 
 
 def test_version_on_any_target(catalog: Catalog) -> None:
-    legal = {found.canonical for found in catalog.all() if any(first in ("6.4", "6.5", "7.0") for first in found.accepted_by().values())}
+    legal = {each.canonical for each in catalog.all() if any(first in ("6.4", "6.5", "7.0") for first in each.accepted_by().values())}
     assert _spellings(_list("--all", "--ptx", "7.0")) == legal
 
 
 def test_type_shape_and_sparsity(catalog: Catalog) -> None:
-    found = _list("--all", "--type", "e4m3", "--shape", "m16n8k64", "--sparse")
-    assert found
-    for row in found:
+    rows = _list("--all", "--type", "e4m3", "--shape", "m16n8k64", "--sparse")
+    assert rows
+    for row in rows:
         assert row["instruction"].startswith("mma.sp")
         assert "e4m3" in row["types"].split()
         assert row["shape"] == "m16n8k64"
     dense, sparse = _spellings(_list("--all", "--dense")), _spellings(_list("--all", "--sparse"))
-    assert dense | sparse == {found.canonical for found in catalog.all()}
+    assert dense | sparse == {each.canonical for each in catalog.all()}
     assert not dense & sparse
     assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in dense
     # of any operand: scale factors and accumulators too

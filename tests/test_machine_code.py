@@ -76,7 +76,7 @@ def test_wrappers_become_what_is_written_by_hand(nvcc: str, catalog: Catalog, tm
         statement, declared, *immediates = line.split(" | ")
         instruction = catalog.find(statement.split()[0])
         families[instruction.family] += 1
-        operands = [_Operand(*found) for found in _OPERAND.findall(declared)]
+        operands = [_Operand(*fields) for fields in _OPERAND.findall(declared)]
         call = f"ptxmma::{instruction.identifier}{''.join(immediates)}({', '.join(one.name for one in operands)});"
         for kind, body in (("wrapper", call), ("hand", _by_hand(statement, operands))):
             if instruction.family.startswith("wgmma"):

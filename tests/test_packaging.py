@@ -144,8 +144,8 @@ def test_cmake_finds_the_headers(installed: Path, tmp_path: Path) -> None:
         "target_link_libraries(app PRIVATE ptxmma::ptxmma)\n",
         encoding="utf-8",
     )
-    found = _run(installed / "ptxmma", "--cmake-dir", cwd=tmp_path).strip()
-    _run("cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={found}", cwd=tmp_path)
+    folder = _run(installed / "ptxmma", "--cmake-dir", cwd=tmp_path).strip()
+    _run("cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={folder}", cwd=tmp_path)
     _run("cmake", "--build", "build", cwd=tmp_path)
     assert (tmp_path / "build" / "app").is_file()
     failed = tmp_path / "newer"
@@ -154,7 +154,7 @@ def test_cmake_finds_the_headers(installed: Path, tmp_path: Path) -> None:
         "cmake_minimum_required(VERSION 3.16)\nproject(app NONE)\nfind_package(ptxmma 99 CONFIG REQUIRED)\n"
     )
     done = subprocess.run(
-        ["cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={found}"], cwd=failed, capture_output=True, text=True, check=False
+        ["cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={folder}"], cwd=failed, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0, "a version that is not there"
     assert "99" in done.stderr

@@ -71,9 +71,9 @@ def _agree(function: Callable[..., Any], points: list[Any], expected: list[Any])
 
 
 def _layouts(catalog: Catalog, kind: str) -> list[Layout]:
-    found = [layout for layout in catalog.database.layouts if layout.kind == kind]
-    assert found
-    return found
+    layouts = [layout for layout in catalog.database.layouts if layout.kind == kind]
+    assert layouts
+    return layouts
 
 
 def test_fragments_equal_the_model(catalog: Catalog, functions: Functions) -> None:
@@ -87,9 +87,9 @@ def test_fragments_equal_the_model(catalog: Catalog, functions: Functions) -> No
 
 
 def test_metadata_equals_the_model(catalog: Catalog, functions: Functions) -> None:
-    held = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
-    assert sorted(held) == sorted(layout.name for layout in _layouts(catalog, "metadata"))
-    for name, metadata in held.items():
+    by_layout = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
+    assert sorted(by_layout) == sorted(layout.name for layout in _layouts(catalog, "metadata"))
+    for name, metadata in by_layout.items():
         points = _points({key: metadata.layout.map.inputs[key] for key in ("row", "chunk", "selector")})
         lane, bit, _ = metadata.locate(**points)
         _agree(functions[name], list(points.values()), [lane, bit])

@@ -26,8 +26,8 @@ def test_every_answer_of_the_example(root: Path) -> None:
     for line in _example(root).splitlines():
         match = _ANSWER.match(line)
         if match and not re.match(r"\w+ = ", line):
-            told = match["answer"].partition(": ")[0]
-            assert eval(match["code"], names) == ast.literal_eval(told), line
+            answer = match["answer"].partition(": ")[0]
+            assert eval(match["code"], names) == ast.literal_eval(answer), line
             answers += 1
         elif line:
             exec(line, names)
@@ -53,7 +53,7 @@ def test_commands_import_what_the_tests_import(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_commands_print_what_is_shown(root: Path, tmp_path: Path) -> None:
-    found = list(sessions((root / "README.md").read_text(encoding="utf-8")))
-    assert [command.split()[1] for command, _ in found] == ["list", "layout", "smem"]
-    for command, shown in found:
+    examples = list(sessions((root / "README.md").read_text(encoding="utf-8")))
+    assert [command.split()[1] for command, _ in examples] == ["list", "layout", "smem"]
+    for command, shown in examples:
         assert is_shown(printed(command, tmp_path), shown), command

@@ -39,19 +39,19 @@ _BLOCKS_2 = instruction(_SCALED.format("2X", "ue8m0"))
 _BLOCKS_4 = instruction(_SCALED.format("4X", "ue4m3"))
 
 
-def _held_in_registers(held: Catalog) -> Iterator[Operand]:
+def _held_in_registers(catalog: Catalog) -> Iterator[Operand]:
     """Each operand with elements once, of all variants; of those that range over n the smallest, the largest, and some between."""
     seen: set[object] = set()
     chosen: dict[object, int] = {}
-    for found in held.all():
-        if found.shape is None:
+    for candidate in catalog.all():
+        if candidate.shape is None:
             continue
-        key = (found.canonical.split(".")[0], layouts.key(found.variant))
-        many = found.variant.ranging
+        key = (candidate.canonical.split(".")[0], layouts.key(candidate.variant))
+        many = candidate.variant.ranging
         chosen[key] = chosen.get(key, -1) + 1
-        if many and chosen[key] % 7 and found.extents["n"] != 256:
+        if many and chosen[key] % 7 and candidate.extents["n"] != 256:
             continue
-        for operand in (operand for form in found.forms for operand in form.operands if operand.elements):
+        for operand in (operand for form in candidate.forms for operand in form.operands if operand.elements):
             assert operand.layout is not None
             same = (operand.layout.name, operand.element_type, operand.bits, operand.shift, operand.cols, operand.register_types)
             if same not in seen:
@@ -87,8 +87,8 @@ def _tile(operand: Operand, down: int = 1, across: int = 1) -> tuple[int, ...]:
 
 def _bits(array: Any) -> Array:
     """The bits of an array as unsigned integers, so that NaN equals NaN."""
-    found = np.ascontiguousarray(elements.as_array(array))
-    return found.view(f"u{found.dtype.itemsize}")
+    memory = np.ascontiguousarray(elements.as_array(array))
+    return memory.view(f"u{memory.dtype.itemsize}")
 
 
 def _by_coords(operand: Operand, matrix: Array) -> Array:
@@ -142,14 +142,14 @@ def test_copies_are_written_and_the_first_is_read() -> None:
     for operand in copied:
         assert operand.layout is not None
         matrix = _random(operand, _tile(operand))
-        held = operand.pack(matrix).view(f"u{operand.bits // 8}")
-        lane, i = np.indices(held.shape)
+        registers = operand.pack(matrix).view(f"u{operand.bits // 8}")
+        lane, i = np.indices(registers.shape)
         first = operand.locate(*operand.coords(lane, i))
         copies = (first[0] != lane) | (first[1] != i)
-        assert copies.sum() == held.size - matrix.size == matrix.size * (operand.sizes[COPY] - 1)
-        assert np.array_equal(held[first], held), "a copy differs from the first"
-        held[copies] ^= np.array(-1).astype(held.dtype)
-        assert np.array_equal(_bits(operand.unpack(held.view(np.uint32))), _bits(matrix)), operand
+        assert copies.sum() == registers.size - matrix.size == matrix.size * (operand.sizes[COPY] - 1)
+        assert np.array_equal(registers[first], registers), "a copy differs from the first"
+        registers[copies] ^= np.array(-1).astype(registers.dtype)
+        assert np.array_equal(_bits(operand.unpack(registers.view(np.uint32))), _bits(matrix)), operand
         for row, col in itertools.product(range(operand.rows), range(operand.cols)):
             assert operand.places(row, col) == list(
                 zip(*np.nonzero((np.stack(operand.coords(lane, i)) == [[[row]], [[col]]]).all(0)), strict=True)
@@ -169,8 +169,8 @@ def test_addresses_are_not_packed() -> None:
 
 
 def test_registers_have_the_type_of_the_wrappers() -> None:
-    held = {operand.register_types[0]: operand.pack(_random(operand, _tile(operand))).dtype.name for operand in _OPERANDS}
-    assert held == {"b32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
+    dtypes = {operand.register_types[0]: operand.pack(_random(operand, _tile(operand))).dtype.name for operand in _OPERANDS}
+    assert dtypes == {"b32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
 
 
 _BY_LAYOUT = {name: list(same) for name, same in itertools.groupby(sorted(_OPERANDS, key=_layout), _layout)}
@@ -387,9 +387,9 @@ def test_arrays_with_a_meaning_of_their_own() -> None:
 
 def test_a_made_up_family_is_packed_too() -> None:
     toy = pipeline.read(Path(__file__).parent / "toy")
-    held = list(_held_in_registers(toy))
-    assert held
-    for operand in held:
+    operands = list(_held_in_registers(toy))
+    assert operands
+    for operand in operands:
         matrix = _random(operand, _tile(operand))
         assert np.array_equal(operand.pack(matrix).view(np.uint8), _by_coords(operand, matrix))
 
@@ -459,8 +459,8 @@ def test_bad_matrices_and_registers_are_refused(call: Any, message: str) -> None
 
 #: One of each layout and set of legal fields.
 _METADATA = list({
-    (found.metadata.layout.name, found.metadata.legal): found.metadata
-    for found in _DATABASE.all() if found.sparse and found.shape is not None
+    (one.metadata.layout.name, one.metadata.legal): one.metadata
+    for one in _DATABASE.all() if one.sparse and one.shape is not None
 }.values())  # fmt: skip
 
 
@@ -531,29 +531,29 @@ def test_padded_metadata_is_legal_and_goes_away(data: st.DataObject) -> None:
 
 #: A sparse instruction for each layout of A and of its metadata.
 _SPARSE_A = {
-    f"{found.forms[0].operand('a').layout} {found.metadata.layout}": found
-    for found in _DATABASE.all() if found.sparse and found.shape is not None
+    f"{one.forms[0].operand('a').layout} {one.metadata.layout}": one
+    for one in _DATABASE.all() if one.sparse and one.shape is not None
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("found", _SPARSE_A.values(), ids=lambda found: found.identifier)
-def test_a_matrix_of_any_size_becomes_registers(found: Instruction) -> None:
+@pytest.mark.parametrize("variant", _SPARSE_A.values(), ids=lambda variant: variant.identifier)
+def test_a_matrix_of_any_size_becomes_registers(variant: Instruction) -> None:
     """Pruned, compressed and packed with padding, and all the way back."""
-    a, name = found.forms[0].operand("a"), found.metadata.granularity.name
+    a, name = variant.forms[0].operand("a"), variant.metadata.granularity.name
     assert a.element is not None
     matrix = _random(a, (17, 33))
     if a.element.form == "float":
         matrix[~np.isfinite(elements.numbers(_bits(matrix), a.element))] = 1
     pruned = sparse.prune(matrix, name, element=a.element, pad=True)
     values, metadata = sparse.compress(pruned, name, element=a.element, pad=True)
-    registers, held = a.pack_tiles(values, pad=True), found.metadata.pack_tiles(metadata, 0, pad=True)
-    assert registers.shape[:2] == held.shape[:2]
-    assert not found.metadata.problems(held)
-    whole = _bits(sparse.decompress(a.unpack_tiles(registers), found.metadata.unpack_tiles(held, 0), name))
+    registers, words = a.pack_tiles(values, pad=True), variant.metadata.pack_tiles(metadata, 0, pad=True)
+    assert registers.shape[:2] == words.shape[:2]
+    assert not variant.metadata.problems(words)
+    whole = _bits(sparse.decompress(a.unpack_tiles(registers), variant.metadata.unpack_tiles(words, 0), name))
     assert np.array_equal(whole[:17, :33], _bits(pruned))
     assert not whole[17:].any()
     assert not whole[:, 33:].any()
-    back = sparse.decompress(a.unpack_tiles(registers, values.shape), found.metadata.unpack_tiles(held, 0, metadata.shape), name)
+    back = sparse.decompress(a.unpack_tiles(registers, values.shape), variant.metadata.unpack_tiles(words, 0, metadata.shape), name)
     assert np.array_equal(_bits(back), whole[:17, : back.shape[1]])
 
 
@@ -563,17 +563,17 @@ def test_problems_are_named_and_placed() -> None:
     packed = fields[:, 0::2] | fields[:, 1::2] << 4
     registers = np.stack([_ORDERED.metadata.pack(np.full_like(packed, 0x44), 2), _ORDERED.metadata.pack(packed, 2, check=False)])
     registers[:, 0::4] = 0xFFFFFFFF  # threads of selector 0: not looked at
-    found = _ORDERED.metadata.problems(registers, 2)
-    assert list(found) == [
+    problems = _ORDERED.metadata.problems(registers, 2)
+    assert list(problems) == [
         Problem((1,), 4 * 3 + 2, 4, 3, 1, 0b1010, "equal indices"),
         Problem((1,), 4 * 1 + 2, 16 + 8, 9, 2, 0b0001, "out of order"),
     ]
-    assert list(_SPARSE.metadata.problems(registers, 2)) == found[:1] == [found[-2]], "without ordered metadata any order is legal"
+    assert list(_SPARSE.metadata.problems(registers, 2)) == problems[:1] == [problems[-2]], "without ordered metadata any order is legal"
     assert len(_ORDERED.metadata.problems(registers, 0)) == 2 * 64
-    assert repr(found).startswith("<Problems: 2, the first Problem(tile=(1,), lane=14, ")
+    assert repr(problems).startswith("<Problems: 2, the first Problem(tile=(1,), lane=14, ")
     assert repr(_ORDERED.metadata.problems(registers[0], 2)) == "<Problems: 0>"
     with pytest.raises(IndexError):
-        found[2]
+        problems[2]
 
 
 def test_integers_in_bytes_are_taken_for_narrow_ones() -> None:
@@ -632,13 +632,13 @@ def test_fields_that_the_instruction_cannot_take_are_refused() -> None:
 def test_problems_of_a_whole_layer_are_counted_before_they_are_made() -> None:
     registers = np.zeros((256, 128, 32), np.uint32)  # of a matrix of 4096 x 4096
     tracemalloc.start()
-    found = _SPARSE.metadata.problems(registers)
-    assert len(found) == 256 * 128 * _SPARSE.metadata.rows * _SPARSE.metadata.chunks
-    assert found[0] == Problem((0, 0), 0, 0, 0, 0, 0, "equal indices")
-    assert found[-1].tile == (255, 127)
+    problems = _SPARSE.metadata.problems(registers)
+    assert len(problems) == 256 * 128 * _SPARSE.metadata.rows * _SPARSE.metadata.chunks
+    assert problems[0] == Problem((0, 0), 0, 0, 0, 0, 0, "equal indices")
+    assert problems[-1].tile == (255, 127)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak <= 16 * len(found), "a number of 8 bytes for each, and not an object"
+    assert peak <= 16 * len(problems), "a number of 8 bytes for each, and not an object"
 
 
 def test_every_value_is_judged_by_its_indices() -> None:
@@ -704,12 +704,12 @@ def test_bad_metadata_is_refused(call: Any, message: str) -> None:
 
 def _scaled() -> dict[str, Scales]:
     """One of each layout and type."""
-    found = {}
+    by_layout = {}
     for block_scaled in (one for one in _DATABASE.all() if one.variant.facts.get("stype")):
         for matrix in "ab":
             scales = block_scaled.scales(matrix)
-            found[f"{scales.layout.name} {scales.element.name}"] = scales
-    return found
+            by_layout[f"{scales.layout.name} {scales.element.name}"] = scales
+    return by_layout
 
 
 _SCALES = _scaled()
@@ -728,7 +728,7 @@ def _factors(scales: Scales, *shape: int, seed: int = 2) -> Array:
 @pytest.mark.parametrize("name", sorted(_SCALES))
 def test_every_scale_factor_stands_where_locate_says(name: str) -> None:
     scales = _SCALES[name]
-    operand = next(found for found in _DATABASE.all() if found.variant.facts.get("stype")).operand(scales.operand)
+    operand = next(each for each in _DATABASE.all() if each.variant.facts.get("stype")).operand(scales.operand)
     assert operand.kind == "scale-data"
     shared = np.zeros(32, np.uint32)
     written = {}

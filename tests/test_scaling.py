@@ -400,9 +400,9 @@ def test_torch_tensors_share_the_rules(formats: dict[str, Format]) -> None:
 
 @pytest.fixture(scope="module")
 def scaled(catalog: Catalog) -> list[Instruction]:
-    found = [instruction for instruction in catalog.all() if instruction.qualifiers.get("scale_vec")]
-    assert {instruction.sparse for instruction in found} == {False, True}
-    return found
+    scaled_ones = [instruction for instruction in catalog.all() if instruction.qualifiers.get("scale_vec")]
+    assert {instruction.sparse for instruction in scaled_ones} == {False, True}
+    return scaled_ones
 
 
 def test_an_instruction_says_its_format(scaled: list[Instruction]) -> None:
@@ -437,8 +437,8 @@ def test_both_operands_of_an_instruction_multiply(scaled: list[Instruction]) -> 
     qa, qb = scaling.quantise(a, left, saturate=True), scaling.quantise(b, right, saturate=True)
     assert qa.scales.shape == (m, k // left.block)
     assert qb.scales.shape == (k // right.block, n)
-    for held, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales)):
-        np.testing.assert_array_equal(held.unpack(held.pack(scales)).view(np.uint8), scales.view(np.uint8))
+    for layout, scales in ((instruction.scales("a"), qa.scales), (instruction.scales("b"), qb.scales)):
+        np.testing.assert_array_equal(layout.unpack(layout.pack(scales)).view(np.uint8), scales.view(np.uint8))
     total = np.zeros((m, n))
     for number in range(k // left.block):
         part = slice(number * left.block, (number + 1) * left.block)

@@ -178,9 +178,9 @@ def test_bytes_are_memory_too() -> None:
     layout = SharedLayout("f16", "K", "128B", 16, 64)
     matrix = _random(layout.element, (16, 64))
     image = layout.store(matrix).tobytes()
-    for held in (image, bytearray(image), memoryview(image), memoryview(bytearray(image))):
-        _same(layout.load(held), matrix, layout.element)
-        _same(read_operand(layout.descriptor(), held, "f16", 16, 64, "K"), matrix, layout.element)
+    for memory in (image, bytearray(image), memoryview(image), memoryview(bytearray(image))):
+        _same(layout.load(memory), matrix, layout.element)
+        _same(read_operand(layout.descriptor(), memory, "f16", 16, 64, "K"), matrix, layout.element)
 
 
 def test_matrices_may_have_any_strides_and_raw_bits() -> None:
@@ -304,8 +304,8 @@ def test_descriptors_of_sub_tiles_read_the_sub_tile(layout: SharedLayout, data: 
             layout.descriptor(x, k, rows, depth)
         x, k, rows, depth = 0, 0, layout.x, layout.k
     descriptor = layout.descriptor(x, k, rows, depth)
-    held = read_operand(descriptor.encode(), image, layout.element, rows, depth, layout.majorness, layout.start)
-    _same(held, matrix[x : x + rows, k : k + depth], layout.element)
+    tile = read_operand(descriptor.encode(), image, layout.element, rows, depth, layout.majorness, layout.start)
+    _same(tile, matrix[x : x + rows, k : k + depth], layout.element)
 
 
 def test_every_step_of_every_instruction_shape_is_read_back() -> None:
@@ -319,8 +319,8 @@ def test_every_step_of_every_instruction_shape_is_read_back() -> None:
         image = layout.store(matrix)
         x = 8 if majorness == "K" else 64 if mode.bytes <= 128 else 0
         for step, descriptor in enumerate(layout.steps(depth, x=x, x_extent=64)):
-            held = read_operand(descriptor, image, name, 64, depth, majorness)
-            _same(held, matrix[x : x + 64, step * depth :][:, :depth], element)
+            tile = read_operand(descriptor, image, name, 64, depth, majorness)
+            _same(tile, matrix[x : x + 64, step * depth :][:, :depth], element)
 
 
 def test_steps_inside_an_atom_and_from_panel_to_panel() -> None:
@@ -334,8 +334,8 @@ def test_a_start_in_the_middle_of_a_group_is_read_back() -> None:
     """Rows are equally far apart in a dense image, so that a sub-tile may start at any of them."""
     layout = SharedLayout("f16", "K", "128B", 32, 64)
     matrix = _random(layout.element, (32, 64))
-    held = read_operand(layout.descriptor(3, 16, 16, 16), layout.store(matrix), "f16", 16, 16, "K")
-    _same(held, matrix[3:19, 16:32], layout.element)
+    tile = read_operand(layout.descriptor(3, 16, 16, 16), layout.store(matrix), "f16", 16, 16, "K")
+    _same(tile, matrix[3:19, 16:32], layout.element)
     with pytest.raises(ValueError, match=r"16 x 16 at \(3, 16\) has no descriptor: counted from its start, its element \(5, 0\)"):
         SharedLayout("f16", "K", "128B", 32, 64, sbo=2048).descriptor(3, 16, 16, 16)
 
@@ -556,9 +556,9 @@ def test_reads_that_leave_the_memory() -> None:
 )
 def test_known_conflicts(step: int, width: int, wavefronts: int) -> None:
     """Lane after lane ``step`` bytes further."""
-    found = bank_conflicts(np.arange(32) * step, width)
-    assert found.wavefronts == wavefronts
-    assert found.least == width // 4
+    conflicts = bank_conflicts(np.arange(32) * step, width)
+    assert conflicts.wavefronts == wavefronts
+    assert conflicts.least == width // 4
 
 
 @given(
@@ -570,7 +570,7 @@ def test_known_conflicts(step: int, width: int, wavefronts: int) -> None:
 def test_conflicts_by_counting(places: list[int], width: int, active: list[bool]) -> None:
     """Byte by byte: which words each bank must give to the lanes that are served together."""
     addresses = np.array([[place * width if on else -1 for place, on in zip(places, active, strict=True)]] * 2)
-    found = bank_conflicts(addresses, width, np.array(active))
+    conflicts = bank_conflicts(addresses, width, np.array(active))
     lanes = min(32, 128 // width)
     wavefronts = 0
     for part in range(32 // lanes):
@@ -580,13 +580,13 @@ def test_conflicts_by_counting(places: list[int], width: int, active: list[bool]
                 word = (places[lane] * width + byte) // 4
                 asked[word % 32].add(word)
         wavefronts += max(map(len, asked.values()))
-        assert found.words[0, part].tolist() == [len(asked[bank]) for bank in range(32)]
-    assert found.wavefronts.tolist() == [wavefronts] * 2
-    assert found.words.shape[1] == found.least == 32 // lanes
+        assert conflicts.words[0, part].tolist() == [len(asked[bank]) for bank in range(32)]
+    assert conflicts.wavefronts.tolist() == [wavefronts] * 2
+    assert conflicts.words.shape[1] == conflicts.least == 32 // lanes
     both = bank_conflicts(addresses, width, np.array([active] * 2))
-    np.testing.assert_array_equal(both.words, found.words)
+    np.testing.assert_array_equal(both.words, conflicts.words)
     if all(active):
-        np.testing.assert_array_equal(bank_conflicts(addresses, width).words, found.words)
+        np.testing.assert_array_equal(bank_conflicts(addresses, width).words, conflicts.words)
 
 
 def test_bytes_of_one_word_do_not_conflict() -> None:
@@ -606,8 +606,8 @@ def test_the_swizzle_takes_the_conflicts_out_of_columns() -> None:
     assert plain.words.max() == 8
     for swizzle in _MODES:
         layout = SharedLayout("f16", "K", swizzle, 8, 64)
-        found = bank_conflicts(layout.address(row, column * 8), 16)
-        assert found.wavefronts == found.least, swizzle
+        conflicts = bank_conflicts(layout.address(row, column * 8), 16)
+        assert conflicts.wavefronts == conflicts.least, swizzle
 
 
 def test_accesses_that_cannot_be() -> None:

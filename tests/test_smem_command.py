@@ -145,10 +145,10 @@ def test_costs_are_those_of_the_banks(swizzle: str, name: str, majorness: str, x
     loads = max(wavefronts([at(line, along) for line in lines], 16) for lines in groups for along in range(0, inner, step))
     column = max(wavefronts([at(line, along) for line in lines], size) for lines in groups for along in range(inner))
     lines = max(wavefronts([at(*unit) for unit in units[first : first + 32]], 16) for first in range(0, len(units), 32))
-    found = access_patterns(layout)
-    assert [one.wavefronts for one in found[:3]] == [loads, column, lines]
-    assert [one.lanes for one in found[:3]] == [min(32, outer), min(32, outer), 32]
-    assert all(one.wavefronts >= one.least >= 1 for one in found)
+    patterns = access_patterns(layout)
+    assert [one.wavefronts for one in patterns[:3]] == [loads, column, lines]
+    assert [one.lanes for one in patterns[:3]] == [min(32, outer), min(32, outer), 32]
+    assert all(one.wavefronts >= one.least >= 1 for one in patterns)
 
 
 _ACCESSES = st.lists(st.lists(st.one_of(st.none(), st.integers(0, 1023)), min_size=1, max_size=32), min_size=1, max_size=6)
@@ -176,8 +176,8 @@ def test_registers_of_a_fragment(swizzle: str) -> None:
             for i in (0, 2):
                 places = [a.coords(lane, i) for lane in range(32)]
                 costs.append(wavefronts([int(layout.address(x + row, k + col)) for row, col in places], 4))
-    found = access_patterns(layout)[3]
-    assert (found.wavefronts, found.accesses, found.width) == (max(costs), len(costs), 4)
+    pattern = access_patterns(layout)[3]
+    assert (pattern.wavefronts, pattern.accesses, pattern.width) == (max(costs), len(costs), 4)
 
 
 @given(st.data(), st.sampled_from([1, 2, 4, 8, 16]))
@@ -189,7 +189,7 @@ def test_one_access_costs_what_it_costs_among_many(data: st.DataObject, width: i
     assert cost_of(addresses, width, canonical.memory_of(None).banks) == many.wavefronts
 
 
-def told(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
+def printed(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
     """The addresses of all units, or what is wrong with the strides."""
     try:
         if not arrays:
@@ -205,8 +205,8 @@ def told(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
 def test_units_lie_where_their_elements_do(strides: dict[str, Any]) -> None:
     """Geometry, without NumPy, and SharedLayout say the same, also of elements that would overlap."""
     for majorness in ("K", "MN"):
-        assert told(strides, majorness, arrays=False) == told(strides, majorness, arrays=True)
-    assert told({"sbo": 512}, "K", arrays=False) == "lbo = 8192, sbo = 512"
+        assert printed(strides, majorness, arrays=False) == printed(strides, majorness, arrays=True)
+    assert printed({"sbo": 512}, "K", arrays=False) == "lbo = 8192, sbo = 512"
 
 
 def test_a_swizzle_pays() -> None:

@@ -439,8 +439,8 @@ def test_pytorch_takes_what_we_make() -> None:
 
 def test_pytorch_holds_what_we_say() -> None:
     torch = pytest.importorskip("torch")
-    held = {str(dtype).removeprefix("torch.") for dtype in torch.sparse.SparseSemiStructuredTensorCUTLASS._DTYPE_SHAPE_CONSTRAINTS}
-    assert {dtype.name for dtype in torch_sparse._torch_patterns()} == held
+    types = {str(dtype).removeprefix("torch.") for dtype in torch.sparse.SparseSemiStructuredTensorCUTLASS._DTYPE_SHAPE_CONSTRAINTS}
+    assert {dtype.name for dtype in torch_sparse._torch_patterns()} == types
 
 
 def test_pytorch_shares_what_may_be_written() -> None:
@@ -458,9 +458,9 @@ def test_pytorch_shares_what_may_be_written() -> None:
 
 def test_what_is_cached_cannot_be_written() -> None:
     for name in _PATTERNS:
-        held = sparse.pattern(name)
-        assert sparse.pattern(name) is held
-        for table in vars(held).values():
+        pattern = sparse.pattern(name)
+        assert sparse.pattern(name) is pattern
+        for table in vars(pattern).values():
             assert not isinstance(table, np.ndarray) or not table.flags.writeable
 
 

@@ -52,8 +52,8 @@ def _modules(*, types: bool) -> dict[str, set[str]]:
     modules = {}
     for path in files:
         module = ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
-        found = _imports(ast.parse(path.read_text(encoding="utf-8")), types=types)
-        modules[module] = {name.removeprefix("ptxmma").lstrip(".") for name in found if name.split(".")[0] == "ptxmma"} - {module}
+        imported = _imports(ast.parse(path.read_text(encoding="utf-8")), types=types)
+        modules[module] = {name.removeprefix("ptxmma").lstrip(".") for name in imported if name.split(".")[0] == "ptxmma"} - {module}
     return modules
 
 
@@ -89,5 +89,5 @@ def test_the_product_stands_without_its_proof() -> None:
     """Neither the package nor its tests import the proof, when they are loaded or later."""
     files = [*_SOURCE.rglob("*.py"), *Path(__file__).parent.glob("test_*.py"), Path(__file__).parent / "conftest.py"]
     for path in files:
-        found = _imports(ast.parse(path.read_text(encoding="utf-8")), types=True)
-        assert not any(name.split(".")[0] == "ptxmma_proof" for name in found), path
+        imported = _imports(ast.parse(path.read_text(encoding="utf-8")), types=True)
+        assert not any(name.split(".")[0] == "ptxmma_proof" for name in imported), path

@@ -33,11 +33,11 @@ def test_throughput_is_published(catalog: Catalog) -> None:
     assert [(peak.chip, peak.operations) for peak in peaks][:2] == [("NVIDIA A100 (SXM4)", 2048), ("GeForce RTX 3090", 512)]
     spec = catalog.database.spec
     chips = {chip.chip for chip in spec.throughput}
-    assert chips == {peak.chip for found in catalog.all() for peak in throughput.peaks(found)}
-    for found in catalog.all():
-        for peak in throughput.peaks(found):
+    assert chips == {peak.chip for each in catalog.all() for peak in throughput.peaks(each)}
+    for each in catalog.all():
+        for peak in throughput.peaks(each):
             number = int(re.sub(r"\D", "", peak.target))
-            assert any(int(re.sub(r"\D", "", name)) == number for name in found.accepted_by())
+            assert any(int(re.sub(r"\D", "", name)) == number for name in each.accepted_by())
             assert float(peak.published) == pytest.approx(peak.operations * peak.sms * peak.clock / 1e6, rel=0.005)
     assert throughput.peaks(instruction("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc")) == []
     assert throughput.peaks(instruction("wgmma.fence.sync.aligned")) == []

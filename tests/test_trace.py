@@ -32,14 +32,14 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
 
 def read(registers: Array, place: Place, element: ElementType | None) -> Any:
     """The bits at a place as a number of that type, or as they are."""
-    held = registers.reshape(len(registers), -1)
-    code = int(held.view(f"u{held.dtype.itemsize}")[place.lane, place.register]) >> place.low & (1 << place.width) - 1
+    words = registers.reshape(len(registers), -1)
+    code = int(words.view(f"u{words.dtype.itemsize}")[place.lane, place.register]) >> place.low & (1 << place.width) - 1
     if element is None:
         return code
     return float(elements.numbers(np.array([code], elements.bits_dtype(element)), element)[0])
 
 
-def added_up(instruction: Instruction, operands: Operands, found: Trace) -> float:
+def added_up(instruction: Instruction, operands: Operands, traced: Trace) -> float:
     """D by its trace: every value is read from the registers that it names, and matrices in shared memory by row and column."""
     given = operands.arguments
     types = {name: instruction.variant.facts[f"{name}type"] for name in "abc" if f"{name}type" in instruction.variant.facts}
@@ -58,7 +58,7 @@ def added_up(instruction: Instruction, operands: Operands, found: Trace) -> floa
         return number
 
     total = 0.0
-    for term in found.terms:
+    for term in traced.terms:
         picked = term.b[0]
         if term.pick is not None:
             metadata = instruction.metadata
@@ -66,8 +66,8 @@ def added_up(instruction: Instruction, operands: Operands, found: Trace) -> floa
             (picked,) = (source for source in term.b if field in [int(one, 2) for one in source.fields])
         a, b = value(term.a, "a"), value(picked, "b")
         total += (a != b) if exclusive else a * b
-    addend = found.c if found.c is not None else found.d
-    kind = instruction.operand("c" if found.c is not None else "d").element
+    addend = traced.c if traced.c is not None else traced.d
+    kind = instruction.operand("c" if traced.c is not None else "d").element
     return float(total + read(given["c"], addend, kind))
 
 
@@ -84,24 +84,24 @@ def test_a_trace_adds_up_to_the_element(number: int) -> None:
         row, col = int(random.integers(d.rows)), int(random.integers(d.cols))
         ids = {name.replace("_", "-"): value for name, value in operands.arguments.items() if name.startswith(("byte_id", "thread_id"))}
         several = {"computation": computation} if d.computations > 1 else {}
-        found = trace(instruction, row, col, **several, selector=selector, scale_ids=ids)
+        traced = trace(instruction, row, col, **several, selector=selector, scale_ids=ids)
         at = (computation, row, col) if d.computations > 1 else (row, col)
         product = operands.product()[at]
-        assert added_up(instruction, operands, found) == product, instruction.canonical
-        assert read(ptxmma.emulate(instruction, **operands.arguments).d, found.d, d.element) == product
-        kinds.add((instruction.sparse, bool(ids), d.computations > 1, found.c is None))
+        assert added_up(instruction, operands, traced) == product, instruction.canonical
+        assert read(ptxmma.emulate(instruction, **operands.arguments).d, traced.d, d.element) == product
+        kinds.add((instruction.sparse, bool(ids), d.computations > 1, traced.c is None))
     assert len(kinds) >= 6
 
 
 def test_every_term_stands_once_and_indices_pick_within_their_chunk() -> None:
     for instruction in one_of_each():
         assert instruction.shape is not None
-        found = trace(instruction, 0, 0)
-        places = [term.a.place for term in found.terms]
+        traced = trace(instruction, 0, 0)
+        places = [term.a.place for term in traced.terms]
         assert len(set(places)) == len(places)
-        rows = {source.row for term in found.terms for source in term.b}
+        rows = {source.row for term in traced.terms for source in term.b}
         assert rows == set(range(instruction.shape[2]))
-        for term in found.terms:
+        for term in traced.terms:
             if term.pick is None:
                 assert len(term.b) == 1
             else:
@@ -203,8 +203,8 @@ def test_statements_say_what_the_emulator_computes() -> None:
 
 
 def test_a_from_shared_memory() -> None:
-    found = trace(ptxmma.instruction(_WGMMA), 1, 2, form="descriptor")
-    assert all(term.a.place is None and term.b[0].place is None for term in found.terms)
+    traced = trace(ptxmma.instruction(_WGMMA), 1, 2, form="descriptor")
+    assert all(term.a.place is None and term.b[0].place is None for term in traced.terms)
     assert trace(ptxmma.instruction(_WGMMA), 1, 2).terms[0].a.place is not None
     with pytest.raises(Missing, match="its operands come in one way only"):
         trace(ptxmma.instruction(_F16), 1, 2, form="descriptor")

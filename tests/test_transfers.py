@@ -134,8 +134,8 @@ def test_ldmatrix_loads_the_fragments_of_mma() -> None:
     turned = np.ascontiguousarray(b.T)
     by_columns = ptxmma.emulate("ldmatrix.sync.aligned.m8n8.x2.b16", _rows(turned, [(0, 0), (0, 8)]), turned, _START).registers
     by_rows = ptxmma.emulate("ldmatrix.sync.aligned.m8n8.x2.trans.b16", _rows(b, [(0, 0), (8, 0)]), b, _START).registers
-    for found in (by_columns, by_rows):
-        assert np.array_equal(found.view(np.uint32), mma.operand("b").pack(b).view(np.uint32))
+    for loaded in (by_columns, by_rows):
+        assert np.array_equal(loaded.view(np.uint32), mma.operand("b").pack(b).view(np.uint32))
 
 
 def test_stmatrix_stores_the_result_of_mma() -> None:
@@ -196,15 +196,15 @@ def test_matrices_are_loaded_and_stored_as_they_lie(gap: int) -> None:
         image = _laid_out(matrix, operand.element, order, dense + gap, random)
         memory = np.concatenate([np.full(32, 0xA5, np.uint8), image])
         if ins.operation == "load":
-            found = ptxmma.emulate(ins, _START + 32, memory, _START, **stride).registers
-            assert np.array_equal(found, operand.pack(matrix)), ins.canonical
+            loaded = ptxmma.emulate(ins, _START + 32, memory, _START, **stride).registers
+            assert np.array_equal(loaded, operand.pack(matrix)), ins.canonical
         else:
             blank = np.concatenate(
                 [memory[:32], _laid_out(np.zeros_like(matrix), operand.element, order, dense + gap, np.random.default_rng(9))]
             )
             wanted = np.concatenate([memory[:32], _laid_out(matrix, operand.element, order, dense + gap, np.random.default_rng(9))])
-            found = ptxmma.emulate(ins, _START + 32, operand.pack(matrix), blank, _START, **stride).memory
-            assert np.array_equal(found, wanted), ins.canonical
+            stored = ptxmma.emulate(ins, _START + 32, operand.pack(matrix), blank, _START, **stride).memory
+            assert np.array_equal(stored, wanted), ins.canonical
 
 
 def _transfer(operation: str, matrix: str, like: Instruction, order: str, element: str) -> Instruction:

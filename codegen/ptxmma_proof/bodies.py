@@ -56,9 +56,9 @@ def assemble(
     if done.returncode == 0:
         return Attempt(accepted=True)
     above = first + len(declarations) - 1
-    found = _ERROR.findall(done.stdout + done.stderr)
+    errors = _ERROR.findall(done.stdout + done.stderr)
     # Errors in lines are followed by one that only says that there were errors.
-    placed = [pair for pair in found if pair[0]] or found
+    placed = [pair for pair in errors if pair[0]] or errors
     said = dict.fromkeys(Said(line=max(0, int(number or 0) - above), text=text) for number, text in placed)
     if not said or done.returncode < 0:
         raise AssemblerError(

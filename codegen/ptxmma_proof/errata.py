@@ -56,14 +56,14 @@ def differences(
         for assembler in answering(seen, assemblers)
     ]
     calls = (joblib.delayed(ask)(seen, assembler) for _, seen, assembler in pairs)
-    found = []
+    differing = []
     # Threads: each waits for a process of its own.
     answers = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(calls)
     for number, ((erratum, seen, assembler), answer) in enumerate(zip(pairs, answers, strict=True), 1):
         if answer != seen.answer:
-            found.append(Difference(erratum, seen, assembler.cuda, answer))
+            differing.append(Difference(erratum, seen, assembler.cuda, answer))
         progress(number, len(pairs))
-    return len(pairs), found
+    return len(pairs), differing
 
 
 def answering(seen: Sighting, assemblers: Iterable[Assembler]) -> list[Assembler]:
@@ -113,10 +113,10 @@ def misjudged(catalog: Catalog) -> Iterator[Sighting]:
 def passes(checked: legality.Legality, asked: str, target: str, version: str) -> bool:
     """Whether ``ptxmma check``, which knows the rules of the errata, lets an instruction without names of registers pass."""
     spelling, *operands = asked.split(" ")
-    found = checked.find(spelling, target)
-    if found is None or not legality.accepted(found[0], target, version):
+    known = checked.find(spelling, target)
+    if known is None or not legality.accepted(known[0], target, version):
         return False
-    return checked.accepts(found[0], list(map(of_compact, operands)), target)
+    return checked.accepts(known[0], list(map(of_compact, operands)), target)
 
 
 def _declared(text: str) -> str:

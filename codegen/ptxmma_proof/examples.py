@@ -173,7 +173,7 @@ class _Asker:
     def _target(self, statements: Iterable[Statement]) -> str:
         """The first target that takes all instructions that the library knows, or the last one of all."""
         known = filter(None, (_find(self._catalog, statement.spelling) for statement in statements))
-        accepting = [found.accepted_by() for found in known]
+        accepting = [instruction.accepted_by() for instruction in known]
         return next((target for target in self._newest if accepting and all(target in one for one in accepting)), list(self._newest)[-1])
 
     def _needed(self, statements: Sequence[Statement]) -> _Supply:
@@ -201,14 +201,14 @@ class _Asker:
 
     def _described(self, statement: Statement) -> Iterator[tuple[str, Operand]]:
         """Each name of a statement with the operand that it is, in the first form that has as many operands and the same lists."""
-        found = _find(self._catalog, statement.spelling)
-        for form in ptx.operand_lists(found) if found else ():
+        instruction = _find(self._catalog, statement.spelling)
+        for form in ptx.operand_lists(instruction) if instruction else ():
             wanted = ptx.items(form.syntax)
             if [_opening(form, name) for name in wanted] == [text[0] if text[0] in "{[" else "" for text in statement.operands]:
                 for name, text in zip(wanted, statement.operands, strict=True):
-                    held = ptx.items(text.strip("{}[]"))
-                    operands = [name] * len(held) if ptx.named(name) == [name] else ptx.named(name)
-                    pairs = zip(held, operands, strict=False)
+                    parts = ptx.items(text.strip("{}[]"))
+                    operands = [name] * len(parts) if ptx.named(name) == [name] else ptx.named(name)
+                    pairs = zip(parts, operands, strict=False)
                     yield from ((each, form.operand(one)) for each, one in pairs if reference.NAME.fullmatch(each))
                 return
 

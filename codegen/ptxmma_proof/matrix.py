@@ -32,9 +32,9 @@ class Subject(NamedTuple):
     @classmethod
     def of(cls, catalog: Catalog, families: Sequence[str] = ()) -> Subject:
         """Everything in a database, or in some of its families."""
-        chosen = [found for found in catalog.all() if not families or found.family in families]
-        pairs = [(found, line) for found in chosen for line in ptx.lines(found)]
-        return cls(catalog, tuple(found for found, _ in pairs), Lines.of((line for _, line in pairs), banks(catalog)))
+        chosen = [instruction for instruction in catalog.all() if not families or instruction.family in families]
+        pairs = [(instruction, line) for instruction in chosen for line in ptx.lines(instruction)]
+        return cls(catalog, tuple(instruction for instruction, _ in pairs), Lines.of((line for _, line in pairs), banks(catalog)))
 
 
 class Column(NamedTuple):
@@ -109,10 +109,10 @@ def sweep(
     unreadable = {assembler: questions.unreadable(assembler, subject.lines) for assembler in assemblers}
     asked = [question(*module, subject.lines, unreadable[module[0]]) for module in sound]
     said = map(questions.by_line, questions.ask(asked, cache, jobs, progress))
-    held: dict[tuple[Assembler, str], dict[str, dict[int, str]]] = {place: {} for place in places}
+    answers: dict[tuple[Assembler, str], dict[str, dict[int, str]]] = {place: {} for place in places}
     for (assembler, target, version), by_line in zip(sound, said, strict=True):
-        held[assembler, target][version] = by_line
-    return [_column(subject, assembler, target, found) for (assembler, target), found in held.items()]
+        answers[assembler, target][version] = by_line
+    return [_column(subject, assembler, target, by_version) for (assembler, target), by_version in answers.items()]
 
 
 def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[str, Mapping[int, str]]) -> Column:
@@ -125,11 +125,11 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
     """Where the assemblers and the database say different things, lines with the same difference together."""
     for assembler, each in itertools.groupby(columns, key=lambda column: column.assembler):
-        told = list(each)
-        yield from _differing_targets(subject.catalog, assembler, told)
+        own = list(each)
+        yield from _differing_targets(subject.catalog, assembler, own)
         versions = versions_of(subject.catalog, assembler)
         first = [first_by(instruction, assembler.cuda) for instruction in subject.instructions]
-        for column in told:
+        for column in own:
             yield from _differing_lines(subject, column, versions, first)
 
 
@@ -145,11 +145,11 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
         yield Difference(column.assembler.cuda, column.target, assembler, database, column.said[lines[0]], texts)
 
 
-def _differing_targets(catalog: Catalog, assembler: Assembler, told: Iterable[Column]) -> Iterator[Difference]:
+def _differing_targets(catalog: Catalog, assembler: Assembler, columns: Iterable[Column]) -> Iterator[Difference]:
     """The targets that an assembler knows and by the database does not, or the other way round, or takes from another version on."""
     expected = known_to(catalog.database.spec, assembler.cuda)
     versions = versions_of(catalog, assembler)
-    sound = {column.target: column.sound for column in told}
+    sound = {column.target: column.sound for column in columns}
     for target in catalog.database.spec.targets:
         if (target.name in assembler.targets) != (target.name in expected):
             says, database = ("unknown", "known") if target.name in expected else ("known", "unknown")
@@ -178,7 +178,7 @@ def verdict(accepted: Sequence[str], versions: Sequence[str]) -> str:
 
 def asked(columns: Iterable[Column]) -> Counter[str]:
     """How many answers each CUDA release gave."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for column in columns:
-        found[column.assembler.cuda] += len(column.accepted) * len(column.sound)
-    return found
+        counts[column.assembler.cuda] += len(column.accepted) * len(column.sound)
+    return counts

@@ -65,13 +65,13 @@ def sweep(
 ) -> list[Batch]:
     """Ask about a negative space: family by family, target by target, the lines in their order."""
     banks = matrix.banks(catalog)
-    everything = Lines.of((line for found in space.values() for line in found), banks)
+    everything = Lines.of((line for neighbours in space.values() for line in neighbours), banks)
     speakers = speaking(catalog, assemblers, targets)
     unreadable = {assembler: questions.unreadable(assembler, everything) for assembler in set(speakers.values())}
     places = []
     for family, neighbours in space.items():
-        held = list(neighbours)
-        batches = [Lines.of(held[start : start + _BATCH], banks) for start in range(0, len(held), _BATCH)]
+        texts = list(neighbours)
+        batches = [Lines.of(texts[start : start + _BATCH], banks) for start in range(0, len(texts), _BATCH)]
         places += [(family, target, assembler, batch) for target, assembler in speakers.items() for batch in batches]
     asked = [matrix.question(assembler, target, assembler.ptx, batch, unreadable[assembler]) for _, target, assembler, batch in places]
     return [Batch(*place, answer) for place, answer in zip(places, questions.ask(asked, cache, jobs, progress), strict=True)]
@@ -94,7 +94,7 @@ def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequenc
 def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
     """Where the database and the assemblers differ, targets with the same answer together."""
     accepted_by = functools.cache(Legality(catalog).accepted_by)
-    found: dict[tuple[str, Assembler, str, str], list[str]] = {}
+    groups: dict[tuple[str, Assembler, str, str], list[str]] = {}
     for batch in batches:
         refused = questions.by_line(batch.refusals)
         spoken = Version(batch.assembler.ptx)
@@ -103,10 +103,10 @@ def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explana
             if (first is not None and first <= spoken) == (number in refused):
                 said = refused.get(number, errata.ACCEPTED)
                 explanation = explained.of_line(line, batch.target, batch.assembler, said)
-                found.setdefault((line, batch.assembler, said, explanation), []).append(batch.target)
+                groups.setdefault((line, batch.assembler, said, explanation), []).append(batch.target)
     return [
         Disagreement(line, assembler.cuda, assembler.ptx, tuple(targets), said, explanation)
-        for (line, assembler, said, explanation), targets in sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
+        for (line, assembler, said, explanation), targets in sorted(groups.items(), key=lambda pair: (pair[0][0], pair[0][1].cuda))
     ]
 
 
@@ -123,7 +123,7 @@ class Explanations:
 
     def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
         self._rules = legality.Legality(catalog)
-        self._changes = {line: (family, change) for family, found in space.items() for line, change in found.items()}
+        self._changes = {line: (family, change) for family, neighbours in space.items() for line, change in neighbours.items()}
         self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
         for entry in catalog.database.spec.errata:
             for seen in entry.seen:

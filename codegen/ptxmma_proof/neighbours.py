@@ -54,8 +54,8 @@ class Vocabulary:
         self.values: dict[str, list[str]] = {}
         #: Values that stand side by side, by the qualifiers that have them.
         self.pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
-        for found in filter(_stands_for_others, catalog.all()):
-            present = [(name, token) for name, token in tokens(found) if token]
+        for instruction in filter(_stands_for_others, catalog.all()):
+            present = [(name, token) for name, token in tokens(instruction) if token]
             for name, token in present:
                 if name and token not in self.values.setdefault(name, []):
                     self.values[name].append(token)
@@ -228,11 +228,11 @@ def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple
 
 def _together(parts: Sequence[tuple[str, str]]) -> list[list[int]]:
     """The places of qualifiers that have one value: those of A and B, of C and D, …."""
-    found: dict[str, list[int]] = {}
+    by_token: dict[str, list[int]] = {}
     for place, (name, token) in enumerate(parts):
         if name and token:
-            found.setdefault(token, []).append(place)
-    return [places for places in found.values() if len(places) > 1]
+            by_token.setdefault(token, []).append(place)
+    return [places for places in by_token.values() if len(places) > 1]
 
 
 def _sizes_near(token: str) -> list[str]:

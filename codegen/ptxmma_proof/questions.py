@@ -81,8 +81,8 @@ class Question(NamedTuple):
     def key(self) -> str:
         """The hash under which the answer is kept."""
         module, _ = ptx.module(self.version, self.target, (), self.lines.banks)
-        told = (self.program_sha256, module, self.lines.sha256, *self.unreadable)
-        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+        parts = (self.program_sha256, module, self.lines.sha256, *self.unreadable)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = quiet) -> list[Refusals]:
@@ -93,18 +93,18 @@ def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = 
     Raises:
         AssemblerError: an assembler was interrupted, or failed without naming a line.
     """
-    found: dict[int, Refusals] = {}
+    answers: dict[int, Refusals] = {}
     with diskcache.Cache(str(cache), disk=diskcache.JSONDisk, eviction_policy="none") as kept:
         for number, question in enumerate(asked):
             if (answer := kept.get(question.key)) is not None:
-                found[number] = answer
-        calls = (joblib.delayed(_numbered)(number, each) for number, each in enumerate(asked) if number not in found)
-        progress(len(found), len(asked))
+                answers[number] = answer
+        calls = (joblib.delayed(_numbered)(number, each) for number, each in enumerate(asked) if number not in answers)
+        progress(len(answers), len(asked))
         # Threads by default: each waits for a process of its own.
         for number, answer in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls):
-            found[number] = kept[asked[number].key] = answer
-            progress(len(found), len(asked))
-    return [found[number] for number in range(len(asked))]
+            answers[number] = kept[asked[number].key] = answer
+            progress(len(answers), len(asked))
+    return [answers[number] for number in range(len(asked))]
 
 
 def _numbered(number: int, question: Question) -> tuple[int, Refusals]:
@@ -140,9 +140,9 @@ def _refused(question: Question, left: list[int]) -> dict[int, str]:
                 return said | {left[0]: done.elsewhere or _CRASHED}
             middle = len(left) // 2
             return said | _refused(question, left[:middle]) | _refused(question, left[middle:])
-        found = {left[index]: text for index, (_, text) in done.errors.items()}
-        left = [number for number in left if number not in found]
-        for number, text in found.items():
+        refused = {left[index]: text for index, (_, text) in done.errors.items()}
+        left = [number for number in left if number not in refused]
+        for number, text in refused.items():
             if done.lines > 1 and _is_of_another(text, question.lines.texts[number]):
                 said |= _refused(question, [number])
             else:
@@ -167,15 +167,15 @@ def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
     """
     tokens = sorted({token for text in lines.texts for token in SCOPED.findall(text)})
     question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), ()))
-    found: list[str] = []
+    stopping: list[str] = []
     left = tokens
     while left:
         stops = [index for index, (kind, _) in _assemble(question, [f"probe.{token};" for token in left]).errors.items() if kind == "fatal"]
         if not stops:
             break
-        found += [left[index] for index in stops]
-        left = [token for token in left if token not in found]
-    return tuple(found)
+        stopping += [left[index] for index in stops]
+        left = [token for token in left if token not in stopping]
+    return tuple(stopping)
 
 
 def _unread(texts: Sequence[str], tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -207,10 +207,10 @@ def _assemble(question: Question, lines: Sequence[str]) -> _Done:
     output = done.stdout + done.stderr
     said = _ERROR.findall(output)
     elsewhere = next((text for file, _, _, text in said if file != _FILE), "")
-    found = [(int(number) - first, kind, text) for file, number, kind, text in said if file == _FILE]
-    head = next((text for index, _, text in found if index < 0), "")
+    placed = [(int(number) - first, kind, text) for file, number, kind, text in said if file == _FILE]
+    head = next((text for index, _, text in placed if index < 0), "")
     errors: dict[int, tuple[str, str]] = {}
-    for index, kind, text in found:
+    for index, kind, text in placed:
         if 0 <= index < len(lines) and (index not in errors or kind == "fatal"):
             errors[index] = kind, text
     accepted = done.returncode == 0

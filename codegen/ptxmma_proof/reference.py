@@ -92,12 +92,12 @@ class Example(NamedTuple):
     @property
     def declared(self) -> dict[str, str]:
         """The registers that it declares, with their types; declarations with faults are read as they are meant."""
-        found: dict[str, str] = {}
+        banks: dict[str, str] = {}
         for part in self._parts():
             for bank, rest in _DECLARATION.findall(part):
                 for name, count in _DECLARED.findall(rest):
-                    found |= {f"{name}{number}": bank for number in range(int(count))} if count else {name: bank}
-        return found
+                    banks |= {f"{name}{number}": bank for number in range(int(count))} if count else {name: bank}
+        return banks
 
     @property
     def statements(self) -> list[Statement]:
@@ -131,20 +131,20 @@ def find(reference: Path, opcodes: Iterable[str]) -> list[Example]:
         OSError: a file cannot be read.
     """
     wanted = re.compile(rf"^\s*(?:{'|'.join(map(re.escape, sorted(opcodes)))})(?!\w)[^;]*;", re.MULTILINE)
-    held: dict[str, list[Example]] = {}
+    by_section: dict[str, list[Example]] = {}
     for path in sorted(reference.glob("*")):
         if path.is_file():
-            before = {(section, example.sha256) for section, examples in held.items() for example in examples}
+            before = {(section, example.sha256) for section, examples in by_section.items() for example in examples}
             for section, block in blocks(path.read_text(encoding="utf-8", errors="replace")):
                 if _PATTERN.search(block) or not wanted.search(block):
                     continue
                 for text in _apart(block):
-                    example = Example(section, len(held.get(section, ())) + 1, text)
+                    example = Example(section, len(by_section.get(section, ())) + 1, text)
                     if wanted.search(text) and (section, example.sha256) not in before:
-                        held.setdefault(section, []).append(example)
-    if not held:
+                        by_section.setdefault(section, []).append(example)
+    if not by_section:
         raise NoExamplesError(f"{reference}: no example of a matrix instruction; give a directory with the sections of the PTX ISA as text")
-    return [example for examples in held.values() for example in examples]
+    return [example for examples in by_section.values() for example in examples]
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:

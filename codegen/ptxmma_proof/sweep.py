@@ -166,7 +166,8 @@ def _recorded(outcome: Outcome, date: str) -> Iterator[Line]:
 
 def _totals(outcome: Outcome, family: str) -> dict[str, int]:
     """The numbers of a family; a target on which an assembler differs counts in each of them."""
-    lines = {line for line, found in zip(outcome.subject.lines.texts, outcome.subject.instructions, strict=True) if found.family == family}
+    pairs = zip(outcome.subject.lines.texts, outcome.subject.instructions, strict=True)
+    lines = {line for line, instruction in pairs if instruction.family == family}
     differing = sum(max(not each.lines, len(lines.intersection(each.lines))) for each in outcome.differences)
     explained = Counter(bool(each.explanation) for each in outcome.disagreements if each.line in outcome.space[family])
     return {
@@ -186,10 +187,10 @@ def tool(assembler: Assembler, date: str) -> Tool:
 
 def _lines_of(subject: Subject) -> dict[str, list[int]]:
     """The numbers of the lines of each instruction."""
-    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     for number, instruction in enumerate(subject.instructions):
-        found.setdefault(instruction.canonical, []).append(number)
-    return found
+        numbers.setdefault(instruction.canonical, []).append(number)
+    return numbers
 
 
 def _accepted(outcome: Outcome, assemblers: Sequence[Assembler], targets: Sequence[str], line: int) -> dict[str, str]:
@@ -197,7 +198,7 @@ def _accepted(outcome: Outcome, assemblers: Sequence[Assembler], targets: Sequen
     versions: Mapping[tuple[str, str], tuple[str, ...]] = {
         (column.assembler.cuda, column.target): column.accepted[line] for column in outcome.columns
     }
-    found = {}
+    by_target = {}
     for target in targets:
         spans: list[tuple[str, list[str]]] = []
         before = ""
@@ -210,8 +211,8 @@ def _accepted(outcome: Outcome, assemblers: Sequence[Assembler], targets: Sequen
                 spans.append((first, [assembler.cuda]))
             before = first
         if spans:
-            found[target] = "; ".join(f"{first} in {' to '.join(dict.fromkeys((span[0], span[-1])))}" for first, span in spans)
-    return found
+            by_target[target] = "; ".join(f"{first} in {' to '.join(dict.fromkeys((span[0], span[-1])))}" for first, span in spans)
+    return by_target
 
 
 # --- progress -------------------------------------------------------------------------------------------------------------------

@@ -38,11 +38,11 @@ _LINES = 200
 
 
 def _pinned(which: int) -> Assembler:
-    found = assemblers.fetched()
+    fetched = assemblers.fetched()
     wanted = assemblers.pins()[which]["cuda"]
-    if wanted not in {assembler.cuda for assembler in found}:
+    if wanted not in {assembler.cuda for assembler in fetched}:
         pytest.skip(f"ptxas of CUDA {wanted} is not fetched: run `make assemblers`")
-    return next(assembler for assembler in found if assembler.cuda == wanted)
+    return next(assembler for assembler in fetched if assembler.cuda == wanted)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_the_newest_pinned_assembler_agrees(catalog: Catalog, newest: Assembler,
 def test_the_newest_pinned_assembler_agrees_on_neighbours(
     catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations, tmp_path: Path
 ) -> None:
-    some = {family: dict(itertools.islice(found.items(), 0, None, _EVERY)) for family, found in space.items()}
+    some = {family: dict(itertools.islice(lines.items(), 0, None, _EVERY)) for family, lines in space.items()}
     assert sum(map(len, some.values())) > 5_000
     batches = negative_space.sweep(catalog, some, [newest], _TARGETS, tmp_path, 2)
     assert {batch.target for batch in batches} == set(_TARGETS)
@@ -97,8 +97,8 @@ def test_the_newest_pinned_assembler_agrees_on_neighbours(
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
     catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
 ) -> None:
-    [found] = [entry for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col"]
-    [seen] = [one for one in found.seen if ".row " in one.asked and ".col" not in one.asked]
+    [erratum] = [entry for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col"]
+    [seen] = [one for one in erratum.seen if ".row " in one.asked and ".col" not in one.asked]
     line = ptx.expanded(seen.asked)
     assert line in space["wgmma"]
     assert explained.of_line(line, seen.target, newest, "accepted") == "wgmma-row-col"
@@ -212,14 +212,14 @@ def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: C
         by_line = {each.line: each for each in candidates}
         batch = Lines.of(by_line, banks)
         refused = questions.by_line(questions.refusals(matrix.question(newest, target, newest.ptx, batch)))
-        found = []
+        lines = []
         for number, line in enumerate(batch.texts):
             first = legality.accepted_by(line).get(target)
             legal = first is not None and first <= newest.ptx
             counts[legal] += 1
             if legal == (number in refused):
-                found.append((by_line[line], refused.get(number, errata.ACCEPTED)))
-        return found
+                lines.append((by_line[line], refused.get(number, errata.ACCEPTED)))
+        return lines
 
     def mended(candidate: Candidate, target: str, said: str) -> Candidate:
         """The same without the edits that an erratum explains, each in its own words or as the only one."""
@@ -236,9 +236,9 @@ def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: C
     @given(st.integers(0, 2**32 - 1), st.sampled_from(_TARGETS))
     def agree(seed: int, target: str) -> None:
         random = Random(seed)
-        found = differing((grammar.draw(random) for _ in range(_LINES)), target)
-        if found:
-            again = differing([mended(candidate, target, said) for candidate, said in found], target)
+        lines = differing((grammar.draw(random) for _ in range(_LINES)), target)
+        if lines:
+            again = differing([mended(candidate, target, said) for candidate, said in lines], target)
             assert not again, "\n".join(f"{target}: {said}: {candidate.line}" for candidate, said in again)
 
     agree()

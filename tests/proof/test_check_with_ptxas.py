@@ -69,22 +69,22 @@ def refused(assembler: assemblers.Assembler, lines: list[str], target: str, scra
     It makes its checks in two rounds, and the second only where the first found nothing; a syntax error hides all that follows.
     """
     left = list(lines)
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     path = scratch / "module.ptx"
     command = [assembler.path, "--gpu-name", target.replace("sm_", "compute_"), "--output-file", str(scratch / "out"), str(path)]
     while True:
         path.write_text(module("\n".join(left), version=assembler.ptx, target=target), encoding="utf-8")
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode == 0:
-            return found
+            return errors
         first = module("\n".join(left)).splitlines().index(left[0]) + 1
         wrong = dict(re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", done.stderr + done.stdout))
         named = {left[int(number) - first]: said for number, said in wrong.items() if 0 <= int(number) - first < len(left)}
         assert named, done.stderr + done.stdout
-        found |= named
+        errors |= named
         left = [line for line in left if line not in named]
         if not left:
-            return found
+            return errors
 
 
 def disagreements(assembler: assemblers.Assembler, lines: Iterable[str], target: str, scratch: Path) -> list[str]:
@@ -405,8 +405,8 @@ def _addresses() -> Iterator[str]:
 )
 def test_ptxas_says_the_same(ptxas: assemblers.Assembler, lines: object, target: str, tmp_path: Path) -> None:
     assert callable(lines)
-    found = disagreements(ptxas, lines(), target, tmp_path)
-    assert not found, "\n".join(found[:20]) + f"\n{len(found)} in all"
+    differing = disagreements(ptxas, lines(), target, tmp_path)
+    assert not differing, "\n".join(differing[:20]) + f"\n{len(differing)} in all"
 
 
 class Place(NamedTuple):
@@ -426,7 +426,7 @@ class Place(NamedTuple):
 @pytest.fixture(scope="module")
 def places(catalog: Catalog) -> list[Place]:
     """One for each operand and what rules may ask about it."""
-    found: dict[object, Place] = {}
+    by_shape: dict[object, Place] = {}
     for instruction in catalog.all():
         facts = [
             instruction.variant.facts.get(name) for name in ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space")
@@ -434,8 +434,8 @@ def places(catalog: Catalog) -> list[Place]:
         for form in instruction.forms:
             for number, name in enumerate(ptx.items(form.syntax)):
                 if ptx.named(name) == [name.strip("[]")]:
-                    found.setdefault((*facts, name), Place(instruction, form, number, form.operand(name.strip("[]"))))
-    return list(found.values())
+                    by_shape.setdefault((*facts, name), Place(instruction, form, number, form.operand(name.strip("[]"))))
+    return list(by_shape.values())
 
 
 def _of_rule(places: list[Place], rule: Quirk) -> Iterator[tuple[str, dict[str, Version]]]:
@@ -515,8 +515,8 @@ def test_headers_of_cute_have_no_errors(catalog: Catalog, family: str) -> None:
         pytest.skip("nvidia-cutlass is not installed")
     sources = Sources(catalog)
     count = 0
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for path in sorted((cutlass.include / "cute" / "arch").glob(f"{family}.hpp")):
-        count, found = sources.check(path.read_text(encoding="utf-8"), path.suffix)
+        count, findings = sources.check(path.read_text(encoding="utf-8"), path.suffix)
     assert count > 30
-    assert not [finding for finding in found if finding.severity == "error"]
+    assert not [finding for finding in findings if finding.severity == "error"]

@@ -82,10 +82,10 @@ _READ = (
 
 
 def test_instructions_are_read_with_the_types_of_their_registers() -> None:
-    found = extraction.module(_MODULE, _STEMS)
-    assert (found.version, found.target) == ("8.0", "sm_90a")
-    assert tuple(each.line for each in found.instructions) == _READ
-    assert [_MODULE[each.offset :].split(".")[0] for each in found.instructions] == ["mma", "wgmma", "wgmma"]
+    module = extraction.module(_MODULE, _STEMS)
+    assert (module.version, module.target) == ("8.0", "sm_90a")
+    assert tuple(each.line for each in module.instructions) == _READ
+    assert [_MODULE[each.offset :].split(".")[0] for each in module.instructions] == ["mma", "wgmma", "wgmma"]
 
 
 def test_an_inner_declaration_hides_an_outer_one() -> None:
@@ -132,10 +132,10 @@ def test_a_sample_of_neighbours_is_the_same_each_time_and_has_every_kind(catalog
 @pytest.fixture(scope="module")
 def newest() -> Assembler:
     """The newest pinned assembler; tests that ask for it are skipped where there is none."""
-    found = assemblers.fetched()
-    if not found:
+    fetched = assemblers.fetched()
+    if not fetched:
         pytest.skip("no assembler is here: make assemblers")
-    return found[-1]._replace(targets=("sm_90a",))  # its others would be asked too
+    return fetched[-1]._replace(targets=("sm_90a",))  # its others would be asked too
 
 
 @pytest.fixture(scope="module")
@@ -153,13 +153,13 @@ def _judged(catalog: Catalog, newest: Assembler, folder: Path) -> Outcome:
 
 @pytest.mark.ptxas
 def test_a_corpus_is_judged(catalog: Catalog, newest: Assembler, folder: Path) -> None:
-    found = _judged(catalog, newest, folder)
-    assert (len(found.modules), found.instructions, found.distinct) == (1, 3, 3)
-    assert (found.refused, found.counted, found.false_alarms) == (0, 3, 0)
-    assert found.mutants >= 20
-    assert found.in_place == 3
-    assert found.disagreements == []
-    assert found.agrees
+    outcome = _judged(catalog, newest, folder)
+    assert (len(outcome.modules), outcome.instructions, outcome.distinct) == (1, 3, 3)
+    assert (outcome.refused, outcome.counted, outcome.false_alarms) == (0, 3, 0)
+    assert outcome.mutants >= 20
+    assert outcome.in_place == 3
+    assert outcome.disagreements == []
+    assert outcome.agrees
 
 
 @pytest.mark.ptxas
@@ -169,12 +169,12 @@ def test_a_checker_that_says_nothing_is_found_out(
     from ptxmma.check import Checker, Findings
 
     monkeypatch.setattr(Checker, "check", lambda *_: Findings(0, ()))
-    found = _judged(catalog, newest, folder)
-    assert found.counted == 0
-    assert found.false_alarms == 0
-    assert found.disagreements
-    assert all(each.refused for each in found.disagreements)
-    assert not found.agrees
+    outcome = _judged(catalog, newest, folder)
+    assert outcome.counted == 0
+    assert outcome.false_alarms == 0
+    assert outcome.disagreements
+    assert all(each.refused for each in outcome.disagreements)
+    assert not outcome.agrees
 
 
 @pytest.mark.ptxas
@@ -185,13 +185,13 @@ def test_a_checker_that_calls_sound_instructions_errors_is_found_out(
 
     def wrong(_: Checker, text: str) -> Findings:
         places = [number for number, line in enumerate(text.split("\n"), 1) if re.search(r"\bw?g?mma\.", line) and "//" not in line]
-        told = {"file": "-", "column": 1, "severity": "error", "rule": "r", "instruction": "", "message": "no"}
-        return Findings(len(places), tuple(msgspec.convert({**told, "line": line}, Finding) for line in places))
+        fields = {"file": "-", "column": 1, "severity": "error", "rule": "r", "instruction": "", "message": "no"}
+        return Findings(len(places), tuple(msgspec.convert({**fields, "line": line}, Finding) for line in places))
 
     monkeypatch.setattr(Checker, "check", wrong)
-    found = _judged(catalog, newest, folder)
-    assert found.false_alarms == 3
-    assert all(each.refused is None for each in found.disagreements)
+    outcome = _judged(catalog, newest, folder)
+    assert outcome.false_alarms == 3
+    assert all(each.refused is None for each in outcome.disagreements)
 
 
 def test_an_empty_corpus_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_without_googletest_only_examples_are_compiled(checkout: Path, tmp_path:
 def test_the_makers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
     monkeypatch.setattr(makers, "find_spec", lambda _: None)
     assert list(makers.build(tmp_path / "out", checkout, None))
-    found = makers.recorded(tmp_path / "out", "2026-01-02")
-    assert [(tool.name, tool.version) for tool in found] == [("CUTLASS", "4.2.0"), ("nvcc", "13.0.88")]
+    tools = makers.recorded(tmp_path / "out", "2026-01-02")
+    assert [(tool.name, tool.version) for tool in tools] == [("CUTLASS", "4.2.0"), ("nvcc", "13.0.88")]
 
 
 def test_llvm_writes_every_matrix_intrinsic(tmp_path: Path) -> None:

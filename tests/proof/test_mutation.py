@@ -59,8 +59,8 @@ def test_a_fact_that_nothing_knows_survives(whole: Trial, documents: list[Docume
 
 
 def test_a_mutant_that_breaks_a_layout_cannot_be_built(whole: Trial, every: dict[str, Mutant]) -> None:
-    found = _find(every, "layouts/mma.yaml: register_layouts/0/at/row: ")
-    assert whole.judge(found).by in (f"{OWN}it cannot be built", f"{INDEPENDENT}CuTe", f"{INDEPENDENT}chip")
+    mutant = _find(every, "layouts/mma.yaml: register_layouts/0/at/row: ")
+    assert whole.judge(mutant).by in (f"{OWN}it cannot be built", f"{INDEPENDENT}CuTe", f"{INDEPENDENT}chip")
 
 
 def test_the_chip_contradicts_another_layout(whole: Trial) -> None:
@@ -100,11 +100,11 @@ def test_a_sample_is_the_same_each_time_and_has_every_file(every: dict[str, Muta
 
 
 def test_formulas_change_in_one_place() -> None:
-    found = [text for _, text in formulas.changed("lane // 4 + 8 * (i % 2)", ["bits", "i", "lane"])]
-    assert "lane % 4 + 8 * (i % 2)" in found
-    assert "lane // 5 + 8 * (i % 2)" in found
-    assert "bits // 4 + 8 * (i % 2)" in found
-    assert len(found) == len(set(found))
+    texts = [text for _, text in formulas.changed("lane // 4 + 8 * (i % 2)", ["bits", "i", "lane"])]
+    assert "lane % 4 + 8 * (i % 2)" in texts
+    assert "lane // 5 + 8 * (i % 2)" in texts
+    assert "bits // 4 + 8 * (i % 2)" in texts
+    assert len(texts) == len(set(texts))
 
 
 def test_number_formats_are_those_of_the_libraries(catalog: Catalog) -> None:
@@ -114,11 +114,11 @@ def test_number_formats_are_those_of_the_libraries(catalog: Catalog) -> None:
 def test_a_run_is_recorded() -> None:
     mutants = [Mutant("a.yaml", 0, ("x",), 1, 2)] * 4
     verdicts = [Verdict(f"{OWN}rules"), Verdict(f"{INDEPENDENT}chip"), Verdict(SURVIVED), Verdict(f"{INDEPENDENT}chip")]
-    found = trial.Outcome(9, list(zip(mutants, verdicts, strict=True)), "1")
+    outcome = trial.Outcome(9, list(zip(mutants, verdicts, strict=True)), "1")
     errata = {"errata_tried": 0, "errata_survived": 0}
-    assert found.totals == errata | {"of": 9, "tried": 4, "survived": 1, f"{INDEPENDENT}chip": 2, f"{OWN}rules": 1}
-    assert next(iter(found.words())) == "survived: a.yaml: x: 1 -> 2"
-    assert list(found.words())[-2:] == ["contradicted, independent: 2 of 4 (50%)", "contradicted, own: 1 of 4 (25%)"]
-    [run] = found.record("2026-01-02")
+    assert outcome.totals == errata | {"of": 9, "tried": 4, "survived": 1, f"{INDEPENDENT}chip": 2, f"{OWN}rules": 1}
+    assert next(iter(outcome.words())) == "survived: a.yaml: x: 1 -> 2"
+    assert list(outcome.words())[-2:] == ["contradicted, independent: 2 of 4 (50%)", "contradicted, own: 1 of 4 (25%)"]
+    [run] = outcome.record("2026-01-02")
     assert isinstance(run, Run)
-    assert run.totals == found.totals
+    assert run.totals == outcome.totals

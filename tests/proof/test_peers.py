@@ -26,7 +26,7 @@ from ptxmma_proof.peers.headers import Atom, Cutlass
 def peer(catalog: Catalog) -> recorded.Peer:
     """What is recorded of CuTe, of instructions with which it agrees today."""
     read = recorded.read()
-    known = {found.canonical for found in catalog.all()}
+    known = {instruction.canonical for instruction in catalog.all()}
     atoms = (atom for atom in read.atoms if atom.instruction in known)
     return read._replace(atoms=tuple(atom for atom in atoms if not _contradictions(read, [atom], catalog)))
 
@@ -37,10 +37,10 @@ def _contradictions(peer: recorded.Peer, atoms: Sequence[recorded.AtomRecord], c
 
 @pytest.fixture(scope="module")
 def cutlass() -> Cutlass:
-    found = headers.installed()
-    if found is None:
+    installed = headers.installed()
+    if installed is None:
         pytest.skip("nvidia-cutlass is not installed")
-    return found
+    return installed
 
 
 def _with_layouts(catalog: Catalog, change: Callable[[Layout], Layout]) -> Catalog:
@@ -69,8 +69,8 @@ def test_what_is_recorded_is_written_as_it_is_read(tmp_path: Path) -> None:
 def test_a_wrong_layout_contradicts_the_peers(catalog: Catalog, peer: recorded.Peer, kind: str) -> None:
     using: dict[str, list[recorded.AtomRecord]] = {}
     for atom in peer.atoms:
-        found = catalog.find(atom.instruction)
-        for operand in (found.operand(name) for name in atom.layouts):
+        instruction = catalog.find(atom.instruction)
+        for operand in (instruction.operand(name) for name in atom.layouts):
             if operand.layout is not None and operand.layout.kind == kind:
                 using.setdefault(operand.layout.name, []).append(atom)
     assert using
@@ -111,11 +111,11 @@ def test_an_instruction_that_is_gone_contradicts_the_peers(catalog: Catalog, pee
 
 def test_an_explanation_speaks_of_nothing_else() -> None:
     for entry in peers.explanations():
-        told = compared.Difference(entry.peer, entry.subject.replace("*", "x"), entry.operand.replace("?", "a"), entry.theirs, "", 1, 1)
+        other = compared.Difference(entry.peer, entry.subject.replace("*", "x"), entry.operand.replace("?", "a"), entry.theirs, "", 1, 1)
         if not re.search(r"[\[\]]", entry.subject):
-            assert entry.speaks_of(told)
-        assert not entry.speaks_of(told._replace(peer="another"))
-        assert not entry.speaks_of(told._replace(operand="another operand"))
+            assert entry.speaks_of(other)
+        assert not entry.speaks_of(other._replace(peer="another"))
+        assert not entry.speaks_of(other._replace(operand="another operand"))
 
 
 # --- CUTLASS's headers ------------------------------------------------------------------------------------------------------
@@ -123,24 +123,24 @@ def test_an_explanation_speaks_of_nothing_else() -> None:
 
 def test_the_compiler_says_what_is_recorded(catalog: Catalog, cutlass: Cutlass, nvcc: str, tmp_path: Path) -> None:
     assert cutlass
-    found = peers.run(
+    outcome = peers.run(
         catalog,
         "2026-01-02",
         choose=lambda atom: atom.architecture in {"75", "89"} or "64x24x16_F32F16" in atom.type or "64x8x64_S32S8S8" in atom.type,
         types=["cute::half_t"],
         nvcc=nvcc,
     )
-    assert len(found.peer.atoms) > 12
-    assert found.counted.shapes > 0
-    assert found.agrees, "\n".join(found.words())
-    found.write(tmp_path)
+    assert len(outcome.peer.atoms) > 12
+    assert outcome.counted.shapes > 0
+    assert outcome.agrees, "\n".join(outcome.words())
+    outcome.write(tmp_path)
     again, known = recorded.read(tmp_path), recorded.read()
     assert again.atoms
     assert set(map(str, again.atoms)) <= set(map(str, known.atoms))
     assert again.shared == tuple(operand for operand in known.shared if operand.bits == 16)
-    run, *lines = found.record
+    run, *lines = outcome.record
     assert isinstance(run, witnesses.Run)
-    assert run.totals["atoms"] == len(found.peer.atoms)
+    assert run.totals["atoms"] == len(outcome.peer.atoms)
     assert any(isinstance(line, witnesses.Compared) and line.agree for line in lines)
 
 
@@ -217,8 +217,8 @@ def test_wrong_operands_of_an_atom_are_found(catalog: Catalog, tmp_path: Path, b
     (tmp_path / "cute" / "arch").mkdir(parents=True)
     (tmp_path / "cute" / "arch" / "mma_sm80.hpp").write_text(text, encoding="utf-8")
     statement = headers.atoms(Cutlass("0", tmp_path))[0].statements[0]
-    found = binding.bind(statement, catalog.find(statement.mnemonic))
-    said = "no form" if found is None else found.faults[0] if found.faults else None
+    bound = binding.bind(statement, catalog.find(statement.mnemonic))
+    said = "no form" if bound is None else bound.faults[0] if bound.faults else None
     assert said == fault
 
 
@@ -227,10 +227,10 @@ def test_wrong_operands_of_an_atom_are_found(catalog: Catalog, tmp_path: Path, b
 
 def test_pytorch_compresses_every_choice_alike(catalog: Catalog) -> None:
     pytest.importorskip("torch")
-    found = pytorch.compare(catalog)
-    assert found
-    assert found.differences == []
-    assert {conversion.dtype for conversion in found.conversions} == {
+    comparison = pytorch.compare(catalog)
+    assert comparison
+    assert comparison.differences == []
+    assert {conversion.dtype for conversion in comparison.conversions} == {
         f"torch.{name}" for name in ("float16", "bfloat16", "float32", "int8")
     }
 
@@ -258,7 +258,7 @@ def test_other_metadata_than_pytorchs_is_found(catalog: Catalog, monkeypatch: py
         return values, metadata >> 4 | metadata << 4
 
     monkeypatch.setattr(sparse, "compress", other)
-    found = pytorch.compare(catalog)
-    assert found
-    assert [conversion.agrees for conversion in found.conversions] == [False] * 4
-    assert all(entry.theirs.startswith("metadata, at ") for entry in found.differences)
+    comparison = pytorch.compare(catalog)
+    assert comparison
+    assert [conversion.agrees for conversion in comparison.conversions] == [False] * 4
+    assert all(entry.theirs.startswith("metadata, at ") for entry in comparison.differences)

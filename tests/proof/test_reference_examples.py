@@ -95,18 +95,18 @@ def book(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def pinned() -> list[Assembler]:
-    found = assemblers.fetched()
-    if not found:
+    fetched = assemblers.fetched()
+    if not fetched:
         pytest.skip("no ptxas is fetched: run `make assemblers`")
-    return found
+    return fetched
 
 
 # --- finding ----------------------------------------------------------------------------------------------------------------
 
 
 def test_examples_are_found_in_every_kind_of_text(book: Path, catalog: Catalog) -> None:
-    found = reference.find(book, examples.opcodes(catalog))
-    assert [(one.section, one.ordinal, one.lines) for one in found] == [
+    printed = reference.find(book, examples.opcodes(catalog))
+    assert [(one.section, one.ordinal, one.lines) for one in printed] == [
         ("7.1", 1, 5),
         ("7.1", 2, 4),
         ("7.1.1", 1, 5),
@@ -152,9 +152,9 @@ def test_a_directory_without_examples_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.ptxas
 def test_examples_are_completed_and_assembled(book: Path, catalog: Catalog, pinned: list[Assembler]) -> None:
-    told: list[tuple[int, int]] = []
-    report = examples.run(catalog, book, pinned, lambda done, of: told.append((done, of)))
-    assert told == [(number, 7) for number in range(1, 8)]
+    steps: list[tuple[int, int]] = []
+    report = examples.run(catalog, book, pinned, lambda done, of: steps.append((done, of)))
+    assert steps == [(number, 7) for number in range(1, 8)]
     whole, faulty, bare, wait, illegal, proxy, fence = report.records
     ends = {"whole": whole, "faulty": faulty, "bare": bare, "wait": wait, "illegal": illegal, "proxy": proxy, "fence": fence}
     assert {name: [attempt.accepted for attempt in record.attempts] for name, record in ends.items()} == {
@@ -215,9 +215,9 @@ def test_the_page_has_every_answer(catalog: Catalog) -> None:
     seen = [one for erratum in errata_of_the_spec for one in erratum.seen]
     lines = [line for one in errata_page.answers(errata_of_the_spec) for line in one["lines"]]
     assert [line for line in lines if not line.startswith(" ")]
-    told = [line for line in lines if line.startswith(" ")]
-    assert len(told) == len(seen)
-    for line, one in zip(told, seen, strict=True):
+    answers = [line for line in lines if line.startswith(" ")]
+    assert len(answers) == len(seen)
+    for line, one in zip(answers, seen, strict=True):
         assert line.startswith(f"  {one.tool}, {one.target}")
         assert one.answer in line
 
@@ -225,8 +225,8 @@ def test_the_page_has_every_answer(catalog: Catalog) -> None:
 @pytest.mark.ptxas
 def test_assemblers_answer_what_the_errata_say(catalog: Catalog, pinned: list[Assembler]) -> None:
     """The oldest, the newest and one in between; ``python -m ptxmma_proof reference`` asks all."""
-    asked, found = errata.differences(catalog, pinned[::8])
-    assert not list(map(str, found))
+    asked, differing = errata.differences(catalog, pinned[::8])
+    assert not list(map(str, differing))
     assert asked > 50
 
 
@@ -236,7 +236,7 @@ def test_an_answer_that_changed_is_told(catalog: Catalog, pinned: list[Assembler
     seen = Sighting(tool=f"ptxas {newest.cuda}", target="sm_80", asked="mma.sync.aligned.nothing 4f32 b32", answer=errata.ACCEPTED)
     erratum = msgspec.structs.replace(catalog.database.spec.errata[0], id="invented", seen=(seen,))
     spec = msgspec.structs.replace(catalog.database.spec, errata=(erratum,))
-    asked, (found,) = errata.differences(Catalog(msgspec.structs.replace(catalog.database, spec=spec)), [newest])
+    asked, (difference,) = errata.differences(Catalog(msgspec.structs.replace(catalog.database, spec=spec)), [newest])
     assert asked == 1
-    assert found == errata.Difference("invented", seen, newest.cuda, "Unknown modifier '.nothing'")
-    assert str(found).startswith(f"invented: CUDA {newest.cuda} on sm_80 says \"Unknown modifier '.nothing'\", not 'accepted': mma.")
+    assert difference == errata.Difference("invented", seen, newest.cuda, "Unknown modifier '.nothing'")
+    assert str(difference).startswith(f"invented: CUDA {newest.cuda} on sm_80 says \"Unknown modifier '.nothing'\", not 'accepted': mma.")

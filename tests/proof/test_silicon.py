@@ -34,8 +34,8 @@ _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp", "wmma")
 class _Emulating:
     """Runs kernels as a chip does, by emulation; ``flips`` turns a bit of D."""
 
-    def __init__(self, found: list[Kernel], *, flips: bool = False) -> None:
-        self._kernels, self._flips = found, flips
+    def __init__(self, emulated: list[Kernel], *, flips: bool = False) -> None:
+        self._kernels, self._flips = emulated, flips
 
     def run(
         self,
@@ -52,17 +52,17 @@ class _Emulating:
         if kernel.instruction.operation != "multiply":
             return self._transferred(kernel, registers, image, stride)
         constants: Any = {"constants": kernel.immediates, "descriptors": descriptors or {}}
-        found: list[Array] = []
+        parts: list[Array] = []
 
         def keep(array: Array) -> str:
-            found.append(array)
+            parts.append(array)
             return ""
 
         launch = Launch(instruction="", seed=0, d="", **constants)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(replay, "digest", keep)
             replay.emulated(kernel, launch, Words(registers, image, scale_d))
-        d = np.array(found[0])
+        d = np.array(parts[0])
         if self._flips:
             d.view(np.uint32)[0, 0, 0] ^= 1 << 30
         return d
@@ -73,9 +73,9 @@ class _Emulating:
             if operand.kind == "stride":
                 given[operand.name] = stride
             elif operand.name in registers:
-                held = registers[operand.name][0]
+                words = registers[operand.name][0]
                 one = operand.kind == "address" and operand.layout is None
-                given[operand.name] = int(held[0, 0]) if one else held[:, 0] if operand.kind == "address" else held
+                given[operand.name] = int(words[0, 0]) if one else words[:, 0] if operand.kind == "address" else words
         left: Array = transferred.emulated(kernel, transferred.Transfer(given, registers)).copy()
         if self._flips:
             left.view(np.uint8)[0] ^= 1
@@ -84,9 +84,9 @@ class _Emulating:
 
 def _sample(catalog: Catalog, family: str) -> list[Kernel]:
     """Some kernels of a family: of every operand form and set of constants."""
-    found = [kernel for kernel in kernels(catalog, _TARGET, [family]) if kernel.instruction.operation == "multiply"]
-    assert len(found) > 100
-    return found[:: max(1, len(found) // 60)]
+    own = [kernel for kernel in kernels(catalog, _TARGET, [family]) if kernel.instruction.operation == "multiply"]
+    assert len(own) > 100
+    return own[:: max(1, len(own) // 60)]
 
 
 @pytest.mark.parametrize("family", _FAMILIES)
@@ -133,9 +133,9 @@ def test_other_threads_metadata_is_poisoned(catalog: Catalog) -> None:
     kernel = next(kernel for kernel in kernels(catalog, _TARGET, ["mma.sp"]) if kernel.immediates == {"f": 1})
     random = np.random.default_rng(0)
     made = Builder(kernel, random, products.Drawn(kernel.instruction, random)).build()
-    held = kernel.instruction.metadata
-    assert held.selectors > 1
-    own = held.pack(held.unpack(made.registers["e"][..., 0], 1), 1)
+    metadata = kernel.instruction.metadata
+    assert metadata.selectors > 1
+    own = metadata.pack(metadata.unpack(made.registers["e"][..., 0], 1), 1)
     assert (made.registers["e"][..., 0] != own).any()
 
 
@@ -192,10 +192,10 @@ def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:
 
 def test_fences_and_waits_run_beside_products(catalog: Catalog) -> None:
     def beside(family: str) -> set[str]:
-        return {found.canonical for kernel in kernels(catalog, _TARGET, [family]) for found in kernel.beside(catalog)}
+        return {neighbour.canonical for kernel in kernels(catalog, _TARGET, [family]) for neighbour in kernel.beside(catalog)}
 
     assert beside("mma.sp") == set()
-    without_matrices = {found.canonical for found in catalog.all() if found.shape is None and _TARGET in found.accepted_by()}
+    without_matrices = {each.canonical for each in catalog.all() if each.shape is None and _TARGET in each.accepted_by()}
     assert beside("wgmma") == without_matrices
     assert len(without_matrices) > 3
 
@@ -219,20 +219,20 @@ def test_elements_put_together_from_halves(catalog: Catalog) -> None:
 @pytest.mark.usefixtures("disassembler")
 def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
     """What is called native in the evidence is one instruction in machine code that is made here, what is not is what it says."""
-    told = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
-    assert told.run is not None
-    (release,) = [tool.version.split(",")[0].removeprefix("CUDA ") for tool in told.run.tools if tool.kind == "compiler"]
+    witness = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
+    assert witness.run is not None
+    (release,) = [tool.version.split(",")[0].removeprefix("CUDA ") for tool in witness.run.tools if tool.kind == "compiler"]
     if f"release {release}," not in subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout:
         pytest.skip(f"nvcc is not that of CUDA {release}, which the evidence was made with")
-    recorded = {row.instruction: row.machine for row in told.of(Executed)}
-    (target,) = told.run.targets
+    recorded = {row.instruction: row.machine for row in witness.of(Executed)}
+    (target,) = witness.run.targets
     chosen: dict[tuple[object, ...], Kernel] = {}
     for kernel in kernels(catalog, target):
-        found = kernel.instruction
-        if not recorded.get(found.canonical):
+        instruction = kernel.instruction
+        if not recorded.get(instruction.canonical):
             continue
-        made = tuple(text.partition(".")[0] for text in recorded[found.canonical])
-        chosen.setdefault((found.family, found.extents.get("k"), found.qualifiers.get("atype"), made), kernel)
+        made = tuple(text.partition(".")[0] for text in recorded[instruction.canonical])
+        chosen.setdefault((instruction.family, instruction.extents.get("k"), instruction.qualifiers.get("atype"), made), kernel)
     sample = list(chosen.values())
     assert {"none", "2 HMMA", "1 LDSM", "1 STSM", "1 MOVM"} < {made[0] for *_, made in chosen if isinstance(made, tuple)}
     libraries = [
@@ -248,7 +248,7 @@ def _of_today(catalog: Catalog) -> list[Launch]:
     """The recorded launches of instructions of which the database still says the same."""
     witness = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
     facts = {line.instruction: line.facts for line in witness.of(Executed)}
-    known = {found.canonical for found in catalog.all() if facts.get(found.canonical) == digest.computed(found)}
+    known = {instruction.canonical for instruction in catalog.all() if facts.get(instruction.canonical) == digest.computed(instruction)}
     return [launch for launch in replay.read() if launch.instruction in known]
 
 

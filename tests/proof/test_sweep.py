@@ -36,8 +36,8 @@ _WIDE = _HAPPY.replace("2b32", "3b32")
 class Fake:
     """A made-up assembler in a folder of its own."""
 
-    def __init__(self, folder: Path, told: dict[str, Any]) -> None:
-        self.folder, self.told = folder, told
+    def __init__(self, folder: Path, answers: dict[str, Any]) -> None:
+        self.folder, self.answers = folder, answers
         self.path = folder / "ptxas"
         source = (_TESTS / "fake_ptxas.py").read_text(encoding="utf-8")
         self.path.write_text(f"#!{sys.executable}\n{source}", encoding="utf-8")
@@ -46,12 +46,12 @@ class Fake:
 
     def tell(self, **more: Any) -> None:
         """Change what it answers."""
-        self.told |= more
-        (self.folder / "told.json").write_text(json.dumps(self.told), encoding="utf-8")
+        self.answers |= more
+        (self.folder / "answers.json").write_text(json.dumps(self.answers), encoding="utf-8")
 
     def accept(self, line: str, **first: str) -> None:
         """Accept a line on these targets from these versions on."""
-        self.tell(accepted=self.told["accepted"] | {ptx.expanded(line): first})
+        self.tell(accepted=self.answers["accepted"] | {ptx.expanded(line): first})
 
     @property
     def log(self) -> list[str]:
@@ -66,19 +66,19 @@ def toy() -> Catalog:
 
 
 @pytest.fixture(scope="module")
-def told(toy: Catalog) -> dict[str, Any]:
+def answers(toy: Catalog) -> dict[str, Any]:
     """An assembler that says what the database says."""
     legality = Legality(toy)
-    lines = [line for found in neighbours.neighbours(toy).values() for line in found]
-    lines += [line for found in toy.all() for line in ptx.lines(found)]
+    lines = [line for lines_of in neighbours.neighbours(toy).values() for line in lines_of]
+    lines += [line for instruction in toy.all() for line in ptx.lines(instruction)]
     accepted = {line: first for line in lines if (first := legality.accepted_by(line))}
     return {"cuda": "11.8", "ptx": "7.8", "targets": {"sm_80": "7.0", "sm_90": "7.8"}, "accepted": accepted}
 
 
 @pytest.fixture
-def fake(tmp_path: Path, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Fake:
+def fake(tmp_path: Path, answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setattr(questions, "ANSWERS", tmp_path / "answers")
-    return Fake(tmp_path, dict(told))
+    return Fake(tmp_path, dict(answers))
 
 
 def _verify(fake: Fake | None, *arguments: str, spec: Path = _TOY) -> Result:
@@ -140,9 +140,9 @@ def test_a_line_at_which_the_assembler_crashes_is_found_among_all(fake: Fake) ->
     assert "sm_80: refused (the assembler crashed), the database says accepted from 7.0 on: 1 line" in result.stdout
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path, told: dict[str, Any]) -> None:
+def test_an_interrupted_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path, answers: dict[str, Any]) -> None:
     (tmp_path / "whole").mkdir()
-    whole = Fake(tmp_path / "whole", dict(told) | {"note": "another binary"})
+    whole = Fake(tmp_path / "whole", dict(answers) | {"note": "another binary"})
     whole.path.write_text(whole.path.read_text(encoding="utf-8") + "# another binary\n", encoding="utf-8")
     assert _verify(whole).exit_code == 0
     fake.tell(interrupted=len(whole.log) // 2)
@@ -187,7 +187,7 @@ def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
 def test_a_run_of_a_family_keeps_the_lines_of_others(catalog: Catalog, tmp_path: Path) -> None:
     path = tmp_path / "assembler.jsonl"
     tools = (Tool(kind="assembler", name="CUDA 11.8", sha256="1" * 64, date="2026-01-01"),)
-    spellings = {family: next(found.canonical for found in catalog.all() if found.family == family) for family in ("mma", "wgmma", "wmma")}
+    spellings = {family: next(one.canonical for one in catalog.all() if one.family == family) for family in ("mma", "wgmma", "wmma")}
 
     def record(date: str, answers: dict[str, str], tools: tuple[Tool, ...] = tools) -> list[Line]:
         parts = {family: Part(date=date, totals={"answers": len(date + answer)}) for family, answer in answers.items()}
@@ -275,7 +275,7 @@ def test_a_program_that_is_no_assembler() -> None:
 
 
 def test_a_new_release_says_what_it_brings(fake: Fake) -> None:
-    fake.tell(cuda="12.0", ptx="8.0", targets=fake.told["targets"] | {"sm_91a": "8.0", "sm_35": "3.0"})
+    fake.tell(cuda="12.0", ptx="8.0", targets=fake.answers["targets"] | {"sm_91a": "8.0", "sm_35": "3.0"})
     fake.accept(_HAPPY, sm_80="8.0", sm_90="7.8")
     result = _verify(fake)
     assert result.exit_code == 1
@@ -394,20 +394,18 @@ def test_one_of_the_operands_in_braces_changes(space: dict[str, neighbours.Neigh
 
 def test_each_value_of_each_form_is_changed_at_least_once(catalog: Catalog) -> None:
     for entry in catalog.database.spec.instructions:
-        every = [found for found in catalog.of(entry.name) if not found.variant.ranging]
+        every = [instruction for instruction in catalog.of(entry.name) if not instruction.variant.ranging]
         few = list(neighbours.representatives(every))
-        shown, all_ = (
-            {(id(found.variant.form), *pair) for found in chosen for pair in neighbours.tokens(found)} for chosen in (few, every)
-        )
+        shown, all_ = ({(id(one.variant.form), *pair) for one in chosen for pair in neighbours.tokens(one)} for chosen in (few, every))
         assert shown == all_, entry.name
     wmma = list(catalog.of("wmma.mma"))
     assert 0 < 3 * len(list(neighbours.representatives(wmma))) < len(wmma)
 
 
 def test_instructions_are_no_neighbours(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
-    lines = {line for found in space.values() for line in found}
-    assert not any(line in lines for found in catalog.all() for line in ptx.lines(found))
-    assert all(list(found) == sorted(found) for found in space.values())
+    lines = {line for group in space.values() for line in group}
+    assert not any(line in lines for instruction in catalog.all() for line in ptx.lines(instruction))
+    assert all(list(group) == sorted(group) for group in space.values())
 
 
 def test_constants_in_hexadecimal_are_no_lists_of_registers() -> None:
@@ -416,7 +414,7 @@ def test_constants_in_hexadecimal_are_no_lists_of_registers() -> None:
 
 
 def test_compact_lines_are_the_lines(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
-    lines = [line for found in catalog.all() for line in ptx.lines(found)] + [line for found in space.values() for line in list(found)[::3]]
+    lines = [line for one in catalog.all() for line in ptx.lines(one)] + [line for one in space.values() for line in list(one)[::3]]
     assert len(lines) > 10_000
     for line in lines:
         assert ptx.expanded(ptx.compact(line)) == line

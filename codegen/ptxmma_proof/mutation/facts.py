@@ -60,14 +60,14 @@ def mutants(documents: Sequence[Document]) -> list[Mutant]:
     for number, path, value in places:
         if isinstance(value, str):
             values.setdefault(_slot(documents[number], path), set()).add(value)
-    found: dict[str, Mutant] = {}
+    by_identity: dict[str, Mutant] = {}
     for number, path, value in places:
         document = documents[number]
         known = sorted(values.get(_slot(document, path), ()))
         for where, after in _changes(path, value, known, document):
             mutant = Mutant("/".join(Path(document.positions[()].file).parts[-2:]), number, where, _at(document.data, where), after)
-            found.setdefault(mutant.identity, mutant)
-    return list(found.values())
+            by_identity.setdefault(mutant.identity, mutant)
+    return list(by_identity.values())
 
 
 def sample(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:

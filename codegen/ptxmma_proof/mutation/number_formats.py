@@ -36,10 +36,9 @@ def c_types(catalog: Catalog) -> str:
 
 def sparsity(catalog: Catalog) -> str:
     """The first type that PyTorch compresses otherwise, in words; "" without PyTorch."""
-    found = pytorch.compare(catalog)
-    return (
-        f"PyTorch compresses {found.differences[0].subject} otherwise: {found.differences[0].theirs}" if found and found.differences else ""
-    )
+    comparison = pytorch.compare(catalog)
+    differences = comparison.differences if comparison else []
+    return f"PyTorch compresses {differences[0].subject} otherwise: {differences[0].theirs}" if differences else ""
 
 
 # --- number formats ---------------------------------------------------------------------------------------------------------
@@ -78,15 +77,15 @@ def _wrong_types(types: tuple[ElementType, ...], all_dropped: tuple[tuple[str, i
 
 def _integer(element: ElementType, dtype: np.dtype[Any]) -> Iterator[str]:
     if dtype == np.bool_:
-        found = element.bits == 1 and element.form == "bits"
+        fits = element.bits == 1 and element.form == "bits"
     else:
         try:
             limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
         except ValueError:
             yield f"{element.name}: {dtype} holds no integers"
             return
-        found = element.bits == limits.bits and (element.form == "signed") == (limits.min < 0)
-    if not found or element.sign != (element.form == "signed"):
+        fits = element.bits == limits.bits and (element.form == "signed") == (limits.min < 0)
+    if not fits or element.sign != (element.form == "signed"):
         yield f"{element.name}: {dtype} has other bits or another sign"
 
 
@@ -122,10 +121,10 @@ def _codes(element: ElementType, dropped: int) -> Array:
 
 def _decoded(codes: Array, element: ElementType) -> Array:
     """The numbers of codes, by the definition: sign, exponent with its bias, mantissa."""
-    held = [int(code) for code in codes]
+    words = [int(code) for code in codes]
     highest = (1 << element.exponent) - 1
-    result = np.empty(len(held))
-    for index, code in enumerate(held):
+    result = np.empty(len(words))
+    for index, code in enumerate(words):
         mantissa = code & (1 << element.mantissa) - 1
         exponent = code >> element.mantissa & highest
         sign = -1.0 if element.sign and code >> element.mantissa + element.exponent & 1 else 1.0
@@ -154,11 +153,11 @@ def _c_types(registers: tuple[RegisterType, ...]) -> Iterator[str]:
         match = REGISTER.fullmatch(register.name)
         if match is None:
             continue
-        held = getattr(ctypes, f"c_{register.c_type.removesuffix('_t')}", None)
-        if held is None or ctypes.sizeof(held) * 8 != register.bits:
+        c_type = getattr(ctypes, f"c_{register.c_type.removesuffix('_t')}", None)
+        if c_type is None or ctypes.sizeof(c_type) * 8 != register.bits:
             yield f"{register.name} has {register.bits} bits, {register.c_type} another number"
             continue
-        number = held(-1).value
+        number = c_type(-1).value
         own = "f" if isinstance(number, float) else "s" if number < 0 else "u"
         if own != {"b": "u"}.get("b" if match[3] else match[1], match[1]):
             yield f"{register.name} is held in {register.c_type}"

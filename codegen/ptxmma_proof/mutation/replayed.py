@@ -63,14 +63,14 @@ class Replayed:
             if len(kernel.form.operands) != len(before.operands):
                 return f"the chip ({self._chip}) runs {instruction.canonical} with {len(before.operands)} operands"
             names = {one.name: other.name for one, other in zip(before.operands, kernel.form.operands, strict=True)}
-            found = replay.emulated(kernel, _renamed(launch, names), _renamed_operands(drawn, names))
+            result = replay.emulated(kernel, _renamed(launch, names), _renamed_operands(drawn, names))
         except (StopIteration, KeyError):
             return f"the chip ({self._chip}) runs {instruction.canonical} with these operands: {launch.form or 'its own'}"
         except FormulaError:  # nothing about the operands
             raise
         except ValueError as error:
             return f"the chip ({self._chip}) gave a result for {instruction.canonical}: {str(error).splitlines()[0][:120]}"
-        return "" if found == launch.d else f"D of {instruction.canonical} by the chip ({self._chip}), seed {launch.seed}"
+        return "" if result == launch.d else f"D of {instruction.canonical} by the chip ({self._chip}), seed {launch.seed}"
 
     def _drawn(self, spelling: str, number: int) -> Words | Transfer:
         launch = self._launches[spelling][number]
@@ -92,7 +92,7 @@ def _renamed(launch: Launch, names: Mapping[str, str]) -> Launch:
 
 
 def _renamed_operands(drawn: Words | Transfer, names: Mapping[str, str]) -> Words | Transfer:
-    registers = {names[name]: held for name, held in drawn.registers.items()}
+    registers = {names[name]: words for name, words in drawn.registers.items()}
     if isinstance(drawn, Transfer):
         return drawn._replace(registers=registers, given={names.get(name, name): value for name, value in drawn.given.items()})
     return drawn._replace(registers=registers)
@@ -109,8 +109,8 @@ def _same_tables(one: Spec, other: Spec) -> bool:
     return (one.types, one.granularities, one.choices) == (other.types, other.granularities, other.choices)
 
 
-def _spread(found: list[Instruction]) -> Iterator[Instruction]:
+def _spread(instructions: list[Instruction]) -> Iterator[Instruction]:
     """The instructions in another order, so that the first few are of all sorts."""
-    step = max(1, len(found) // 16)
+    step = max(1, len(instructions) // 16)
     for start in range(step):
-        yield from found[start::step]
+        yield from instructions[start::step]

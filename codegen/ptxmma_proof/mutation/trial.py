@@ -57,14 +57,14 @@ class Outcome(NamedTuple):
         """How many mutants there are, how many were tried, and who contradicted how many first; independent witnesses first."""
         by = Counter(verdict.by for _, verdict in self.judged)
         sightings = [verdict for mutant, verdict in self.judged if mutant.file.endswith(_SIGHTINGS)]
-        found = {
+        counts = {
             "of": self.every,
             "tried": len(self.judged),
             "survived": by.pop(SURVIVED, 0),
             "errata_tried": len(sightings),
             "errata_survived": sum(verdict.by == SURVIVED for verdict in sightings),
         }
-        return found | dict(sorted(by.items(), key=lambda pair: (pair[0].startswith(OWN), -pair[1])))
+        return counts | dict(sorted(by.items(), key=lambda pair: (pair[0].startswith(OWN), -pair[1])))
 
     def words(self) -> Iterator[str]:
         """The run in words, the survivors first."""
@@ -178,5 +178,5 @@ class Trial:
 
 
 def _cute(catalog: Catalog) -> str:
-    found = compared.compare(recorded.read(), catalog).differences
-    return f"{found[0].subject}, {found[0].operand}: {found[0].theirs}" if found else ""
+    differences = compared.compare(recorded.read(), catalog).differences
+    return f"{differences[0].subject}, {differences[0].operand}: {differences[0].theirs}" if differences else ""

@@ -50,10 +50,9 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     theirs: str = "*"
     why: str
 
-    def speaks_of(self, found: Difference) -> bool:
+    def speaks_of(self, other: Difference) -> bool:
         """Whether it explains a difference."""
-        pairs = ((found.peer, self.peer), (found.subject, self.subject), (found.operand, self.operand), (found.theirs, self.theirs))
-        return all(fnmatch.fnmatchcase(said, pattern) for said, pattern in pairs)
+        return all(fnmatch.fnmatchcase(getattr(other, name), getattr(self, name)) for name in ("peer", "subject", "operand", "theirs"))
 
 
 class Outcome(NamedTuple):
@@ -207,14 +206,14 @@ def explanations(path: Path = EXPLAINED) -> list[Explanation]:
 
 def _unknown(catalog: Catalog, atoms: Iterable[Atom]) -> dict[str, list[str]]:
     """The instructions of atoms that we do not have."""
-    found: dict[str, list[str]] = {}
+    atoms_of: dict[str, list[str]] = {}
     for atom in atoms:
         for mnemonic in dict.fromkeys(statement.mnemonic for statement in atom.statements):
             try:
                 catalog.find(mnemonic)
             except UnknownInstruction:
-                found.setdefault(mnemonic, []).append(atom.name)
-    return found
+                atoms_of.setdefault(mnemonic, []).append(atom.name)
+    return atoms_of
 
 
 def _texts(read: Probe) -> list[str]:

@@ -76,8 +76,8 @@ def image(operand: SharedRecord) -> Values:
     """The bytes at which CuTe lays the elements of an operand in shared memory, (rows, depth)."""
     plain = from_cute(operand.image)
     swizzle = from_cute(operand.layout).swizzle
-    found = plain(np.arange(operand.rows)[:, np.newaxis], np.arange(operand.depth))
-    return np.asarray((swizzle(found) if swizzle else found) * operand.bits // _BYTE)
+    offsets = plain(np.arange(operand.rows)[:, np.newaxis], np.arange(operand.depth))
+    return np.asarray((swizzle(offsets) if swizzle else offsets) * operand.bits // _BYTE)
 
 
 def addresses(operand: SharedRecord, catalog: Catalog) -> Values:
@@ -132,10 +132,10 @@ class _Comparer:
         theirs = self.values[text]
         threads = from_cute(atom.threads)
         try:
-            told = list(ours(instruction, operand, threads(np.arange(threads.size)), theirs.shape[1], atom.vector))
+            products = list(ours(instruction, operand, threads(np.arange(threads.size)), theirs.shape[1], atom.vector))
         except OtherSizeError as error:
             return f"{error}".partition("; ")[0], f"{error}".partition("; ")[2], theirs.size, theirs.size
-        for own in told:
+        for own in products:
             if own.shape != theirs.shape:
                 return f"{theirs.shape[0]} threads", f"{own.shape[0]} threads", theirs.size, theirs.size
             wrong = np.argwhere(own != theirs)
@@ -149,7 +149,7 @@ class _Comparer:
                     len(wrong),
                     theirs.size,
                 )
-        return "", "", 0, theirs.size * len(told)
+        return "", "", 0, theirs.size * len(products)
 
     def shared(self, operand: SharedRecord) -> None:
         """An operand in shared memory, through the descriptor that CuTe makes."""

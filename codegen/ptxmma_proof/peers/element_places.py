@@ -52,8 +52,8 @@ def fragment(operand: Operand, threads: Values, values: int, full_columns: int =
             lane = lane + own - first
         place = dict(zip(operand.axes, operand.coords(lane, value // ratio), strict=True))
         row, col = place["row"], place["col"]
-        found = row + operand.rows * (col * ratio + value % ratio) if "b" not in layout.operands else col + operand.cols * row
-        yield np.where(operand.computation(lane, value // ratio) == product, found, -1)
+        index = row + operand.rows * (col * ratio + value % ratio) if "b" not in layout.operands else col + operand.cols * row
+        yield np.where(operand.computation(lane, value // ratio) == product, index, -1)
 
 
 def metadata(instruction: Instruction, values: int) -> Values:
@@ -64,13 +64,13 @@ def metadata(instruction: Instruction, values: int) -> Values:
     Raises:
         OtherSizeError: a register describes another number of columns.
     """
-    held = instruction.metadata
-    chunk = held.granularity.chunk
-    if values != 32 // held.width * chunk:
-        raise OtherSizeError(f"{values} columns in each thread's register; ours has {32 // held.width * chunk}")
+    own = instruction.metadata
+    chunk = own.granularity.chunk
+    if values != 32 // own.width * chunk:
+        raise OtherSizeError(f"{values} columns in each thread's register; ours has {32 // own.width * chunk}")
     value = np.arange(values)
-    place = _inverse(held.layout.map, lane=np.arange(held.layout.threads)[:, np.newaxis], bit=value // chunk)
-    return np.asarray(place["row"] + held.rows * (place["chunk"] * chunk + value % chunk))
+    place = _inverse(own.layout.map, lane=np.arange(own.layout.threads)[:, np.newaxis], bit=value // chunk)
+    return np.asarray(place["row"] + own.rows * (place["chunk"] * chunk + value % chunk))
 
 
 def scales(instruction: Instruction, matrix: str, values: int, vector: int) -> Values:
@@ -81,20 +81,20 @@ def scales(instruction: Instruction, matrix: str, values: int, vector: int) -> V
     Raises:
         OtherSizeError: other blocks along K.
     """
-    held = instruction.scales(matrix)
+    own = instruction.scales(matrix)
     assert instruction.shape
-    if values != instruction.shape[2] or values != vector * held.blocks:
-        raise OtherSizeError(f"{values} columns in blocks of {vector}; ours has {instruction.shape[2]} in {held.blocks} blocks")
+    if values != instruction.shape[2] or values != vector * own.blocks:
+        raise OtherSizeError(f"{values} columns in blocks of {vector}; ours has {instruction.shape[2]} in {own.blocks} blocks")
     value = np.arange(values)
-    place = _inverse(held.layout.map, lane=np.arange(held.layout.threads)[:, np.newaxis], byte=value // vector)
-    first = np.array([byte_id == _FIRST_BYTE_ID for byte_id in held.byte_ids])[place["byte_id"]]
-    return np.where(first, place[held.line] + held.rows * (place["block"] * vector + value % vector), -1)
+    place = _inverse(own.layout.map, lane=np.arange(own.layout.threads)[:, np.newaxis], byte=value // vector)
+    first = np.array([byte_id == _FIRST_BYTE_ID for byte_id in own.byte_ids])[place["byte_id"]]
+    return np.where(first, place[own.line] + own.rows * (place["block"] * vector + value % vector), -1)
 
 
 def _inverse(layout_map: Any, **places: Any) -> dict[str, Any]:
     lanes, others = np.broadcast_arrays(*places.values())
-    found: dict[str, Any] = layout_map.inverse().apply(dict(zip(places, (lanes, others), strict=True)))
-    return found
+    axes: dict[str, Any] = layout_map.inverse().apply(dict(zip(places, (lanes, others), strict=True)))
+    return axes
 
 
 def evaluated(layout: CuteLayout) -> Values:
@@ -102,5 +102,5 @@ def evaluated(layout: CuteLayout) -> Values:
     shape = layout.shape
     assert isinstance(shape, tuple)
     threads, values = (CuteLayout(mode, mode).size for mode in shape)
-    found = layout(np.arange(threads)[:, np.newaxis], np.arange(values))
-    return np.asarray(np.broadcast_to(found, (threads, values)), np.int64)
+    indices = layout(np.arange(threads)[:, np.newaxis], np.arange(values))
+    return np.asarray(np.broadcast_to(indices, (threads, values)), np.int64)

@@ -66,24 +66,24 @@ class Atom(NamedTuple):
     @property
     def architecture(self) -> str:
         """The number in the file's name: ``"80"``."""
-        found = re.search(r"mma_sm(\d+)", self.file)
-        assert found
-        return found[1]
+        number = re.search(r"mma_sm(\d+)", self.file)
+        assert number
+        return number[1]
 
 
 def installed() -> Cutlass | None:
     """The headers of the installed package, or None."""
     try:
-        found = importlib.metadata.distribution(PACKAGE)
+        package = importlib.metadata.distribution(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
         return None
-    return Cutlass(found.version, Path(str(found.locate_file(_INCLUDE))))
+    return Cutlass(package.version, Path(str(package.locate_file(_INCLUDE))))
 
 
 def atoms(cutlass: Cutlass) -> list[Atom]:
     """Every atom, in the order of the files; a structure with a choice of vector sizes once for each that it admits."""
     described = _described(cutlass)
-    found = []
+    every = []
     for path in sorted(cutlass.include.glob(_ARCHITECTURES)):
         structures = list(_structures(path.read_text(encoding="utf-8")))
         bodies = {structure.name: structure.body for structure in structures}
@@ -92,8 +92,8 @@ def atoms(cutlass: Cutlass) -> list[Atom]:
             if statements:
                 file = path.relative_to(cutlass.include).as_posix()
                 has_layouts = structure.name.split("::")[-1] in described
-                found += [Atom(_shortened(name), name, file, statements, has_layouts) for name in structure.types()]
-    return found
+                every += [Atom(_shortened(name), name, file, statements, has_layouts) for name in structure.types()]
+    return every
 
 
 def _shortened(name: str) -> str:

@@ -235,30 +235,30 @@ _ROLES = ("T", "A", "B", "C", "E", "SFA", "SFB")
 
 
 def _parsed(printed: str, compiler: str) -> Probe:
-    found = Probe(compiler, [], {}, {}, {}, [])
+    probe = Probe(compiler, [], {}, {}, {}, [])
     lines = iter(line for line in printed.splitlines() if not line.startswith("ERROR"))
     descriptor = 0
     for line in lines:
         what, _, rest = line.partition(" ")
         if what == "layout":
-            number = len(found.texts)
-            found.texts.append(rest)
+            number = len(probe.texts)
+            probe.texts.append(rest)
             values = np.array(next(lines).split()[1:], np.int64)
             if values.size:
-                found.values[number] = values
+                probe.values[number] = values
         elif what == "atom":
             name, *columns = rest.split("\t")
             shape, numbers, extra = (tuple(map(int, column.split())) for column in columns)
             roles = {role: number for role, number in zip(_ROLES, numbers, strict=True) if number >= 0}
-            found.atoms[name] = Read(shape, roles, *extra)
+            probe.atoms[name] = Read(shape, roles, *extra)
         elif what == "field":
             name, bits = rest.split()
-            found.fields[name.rstrip("_")] = int(bits)
+            probe.fields[name.rstrip("_")] = int(bits)
         elif what == "descriptor":
             descriptor = int(rest)
         elif what == "shared":
-            found.shared.append(_shared(rest, descriptor, next(lines), next(lines)))
-    return found
+            probe.shared.append(_shared(rest, descriptor, next(lines), next(lines)))
+    return probe
 
 
 def _shared(rest: str, descriptor: int, image: str, offsets: str) -> SharedRead:

@@ -64,12 +64,12 @@ def compare(catalog: Catalog) -> PyTorch | None:
 def _types(catalog: Catalog) -> Iterator[tuple[ElementType, Granularity]]:
     """The types of A in sparse instructions that fill bytes, each with its pattern."""
     elements = {element.name: element for element in catalog.database.spec.types.elements}
-    found = {}
+    by_name = {}
     for instruction in catalog.all():
         element = elements.get(str(instruction.variant.facts.get("atype")))
-        if instruction.sparse and element and element.bits % _BYTE == 0 and element.name not in found:
-            found[element.name] = element, instruction.metadata.granularity
-    yield from found.values()
+        if instruction.sparse and element and element.bits % _BYTE == 0 and element.name not in by_name:
+            by_name[element.name] = element, instruction.metadata.granularity
+    yield from by_name.values()
 
 
 def _dtype(torch: Any, element: ElementType) -> Any:

@@ -144,8 +144,8 @@ def _row(catalog: Catalog, chip: Chip, number: int, kernel: Kernel, machine: Cou
         result = products.run(chip, number, kernel, seed, swizzle)
         wrong += result.wrong > 0
         for name, image in result.operands.images.items():
-            held = Memory(name.partition("-")[0], image.element.name, image.majorness, image.swizzle)
-            memory.append((held, image.base_offset, result.wrong > 0))
+            operand = Memory(name.partition("-")[0], image.element.name, image.majorness, image.swizzle)
+            memory.append((operand, image.base_offset, result.wrong > 0))
     layouts = tuple(sorted({operand.layout.name for operand in kernel.form.operands if operand.layout is not None}))
     beside = tuple(each.canonical for each in kernel.beside(catalog))
     return Row(
@@ -195,16 +195,16 @@ def _executed(catalog: Catalog, rows: Iterable[Row]) -> Iterator[witnesses.Execu
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.instruction].append(row)
-    for name, found in grouped.items():
+    for name, own in grouped.items():
         launches = Counter[str]()
-        for row in found:
+        for row in own:
             launches[row.form] += row.launches
         yield witnesses.Executed(
             instruction=name,
             facts=digest.computed(catalog.find(name)),
             launches=dict(launches),
-            wrong=sum(row.wrong for row in found),
-            machine=tuple(sorted({sass.text(row.machine) for row in found})),
+            wrong=sum(row.wrong for row in own),
+            machine=tuple(sorted({sass.text(row.machine) for row in own})),
         )
 
 
@@ -221,11 +221,11 @@ def _beside(catalog: Catalog, rows: Iterable[Row]) -> Iterator[witnesses.Execute
 
 
 def _memory(rows: Iterable[Row]) -> Iterator[witnesses.Memory]:
-    found: dict[tuple[str, str, str], list[tuple[str, int]]] = defaultdict(list)
+    grouped: dict[tuple[str, str, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         for memory, base_offset, _ in row.memory:
-            found[memory.operand, memory.majorness, memory.swizzle].append((memory.type, base_offset))
-    for (operand, majorness, swizzle), each in sorted(found.items()):
+            grouped[memory.operand, memory.majorness, memory.swizzle].append((memory.type, base_offset))
+    for (operand, majorness, swizzle), each in sorted(grouped.items()):
         types, offsets = sorted({name for name, _ in each}), sorted({offset for _, offset in each})
         yield witnesses.Memory(
             operand=operand, majorness=majorness, swizzle=swizzle, types=tuple(types), launches=len(each), base_offsets=tuple(offsets)
@@ -244,10 +244,10 @@ def _observed(seen: Iterable[Seen]) -> Iterator[witnesses.Observation]:
 
 
 def _tool(name: str, of: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    program = shutil.which(name)
+    if program is None:
         raise RuntimeError(f"{name} is not on the PATH; it comes with {of}")
-    return found
+    return program
 
 
 def this_chip() -> ThisChip:

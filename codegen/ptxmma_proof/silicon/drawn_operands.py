@@ -77,9 +77,9 @@ class Builder:
             if matrix not in made.matrices:
                 made.matrices[matrix] = self._draw(self._extents(matrix), self.type(matrix), False)
         self._share(made)
-        for name, held in made.matrices.items():
+        for name, typed in made.matrices.items():
             element = self.type(name)
-            made.matrices[name] = elements.numbers(elements.codes(held, element), element)
+            made.matrices[name] = elements.numbers(elements.codes(typed, element), element)
         return made
 
     def _fragment(self, made: Operands, operand: Operand) -> None:
@@ -95,19 +95,19 @@ class Builder:
 
     def _sparse(self, made: Operands) -> None:
         """A with its metadata: compressed from a matrix, or values with any legal fields."""
-        held = self._instruction.metadata
-        pattern = held.granularity.name
+        layout = self._instruction.metadata
+        pattern = layout.granularity.name
         in_registers = next((operand for operand in self._kernel.inputs if operand.name == "a"), None)
         m, packed = self._extents("a")
         batch = (BATCH,) if in_registers else ()
         element = self.type("a")
         if self._random.integers(2):
-            full = self._draw((*batch, m, packed * held.granularity.chunk // held.granularity.kept), element, False)
+            full = self._draw((*batch, m, packed * layout.granularity.chunk // layout.granularity.kept), element, False)
             values, metadata = sparse.compress(self._pruned(full, pattern, element), pattern, element=element)
         else:
             values = self._draw((*batch, m, packed), element, False)
-            legal = [int(value, 2) for value in held.legal]
-            metadata = sparse.from_fields(self._random.choice(legal, (BATCH, m, held.chunks)).astype(np.uint8))
+            legal = [int(value, 2) for value in layout.legal]
+            metadata = sparse.from_fields(self._random.choice(legal, (BATCH, m, layout.chunks)).astype(np.uint8))
         wide = np.broadcast_to(values, (*metadata.shape[:-2], m, packed))
         made.matrices["a"] = sparse.decompress(np.ascontiguousarray(wide), metadata, pattern)
         metadata = np.broadcast_to(metadata, (BATCH, *metadata.shape[-2:]))
@@ -142,12 +142,12 @@ class Builder:
         end = 0
         for name in self._kernel.descriptors:
             matrix = name.partition("-")[0]
-            held = made.matrices.pop("values") if matrix == "a" and "values" in made.matrices else made.matrices[matrix]
-            x, k = held.shape if matrix == "a" else held.shape[::-1]
+            stored = made.matrices.pop("values") if matrix == "a" and "values" in made.matrices else made.matrices[matrix]
+            x, k = stored.shape if matrix == "a" else stored.shape[::-1]
             layout = self._layout(matrix, x, k, start=end)
             row, column = self._corner(layout, x, k)
             whole = self._draw((layout.x, layout.k), self.type(matrix), False)
-            whole[row : row + x, column : column + k] = held if matrix == "a" else held.T
+            whole[row : row + x, column : column + k] = stored if matrix == "a" else stored.T
             parts += [np.zeros(layout.start - end, np.uint8), layout.store(whole)]
             end = layout.start + layout.size
             padding = -end % _ALIGNMENT

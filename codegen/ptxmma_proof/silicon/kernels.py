@@ -139,7 +139,7 @@ class Kernel(NamedTuple):
         """The instructions without matrices whose wrappers it calls, too: those that order its accesses."""
         text = self.source("") + (_SUPPORT if self.descriptors else "")
         called = set(re.findall(r"\bptxmma::(\w+)[<(]", text))
-        return [found for found in catalog.all() if found.operation == "synchronise" and found.identifier in called]
+        return [instruction for instruction in catalog.all() if instruction.operation == "synchronise" and instruction.identifier in called]
 
     def source(self, name: str) -> str:
         """The kernel as CUDA."""
@@ -263,14 +263,14 @@ class Chip:
             result = np.empty((batch, kernel.threads, written.registers), f"u{width // 8}")
         pointers = (ctypes.c_void_p * len(given))(*[array.ctypes.data for array in given])
         sizes = (ctypes.c_size_t * len(given))(*[array.nbytes for array in given])
-        found: Mapping[str, Any] = descriptors or {}
+        starts: Mapping[str, Any] = descriptors or {}
         library = self._loaded[number // PER_FILE]
         library.error_text.restype = ctypes.c_char_p
         status = library.run(
             number % PER_FILE, batch, kernel.threads, pointers, sizes, len(given),
             ctypes.c_void_p(result.ctypes.data), ctypes.c_size_t(result.nbytes),
             ctypes.c_void_p(bytes_.ctypes.data), ctypes.c_uint(bytes_.nbytes), ctypes.c_uint(stride),
-            ctypes.c_ulonglong(found.get("a-desc", 0)), ctypes.c_ulonglong(found.get("b-desc", 0)), int(scale_d),
+            ctypes.c_ulonglong(starts.get("a-desc", 0)), ctypes.c_ulonglong(starts.get("b-desc", 0)), int(scale_d),
         )  # fmt: skip
         if status:
             raise RuntimeError(f"{kernel.instruction.canonical}: {library.error_text(status).decode()}")

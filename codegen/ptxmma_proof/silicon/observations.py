@@ -47,7 +47,7 @@ def observe(catalog: Catalog, target: str, nvcc: str, include: Path, folder: Pat
 
 
 def _instructions(catalog: Catalog, target: str) -> Iterator[Instruction]:
-    return (found for found in catalog.all() if found.operation == "multiply" and target in found.accepted_by())
+    return (instruction for instruction in catalog.all() if instruction.operation == "multiply" and target in instruction.accepted_by())
 
 
 def _run(chip: Chip, number: int, kernel: Kernel, made: Operands) -> Array:
@@ -73,8 +73,8 @@ def _one_for_each_metadata_layout(catalog: Catalog, target: str) -> Iterator[Ker
     seen = set()
     for instruction in _instructions(catalog, target):
         if instruction.sparse:
-            held = instruction.metadata
-            key = held.layout.name, held.legal, held.granularity.name
+            metadata = instruction.metadata
+            key = metadata.layout.name, metadata.legal, metadata.granularity.name
             if key not in seen:
                 seen.add(key)
                 yield Kernel(instruction, instruction.forms[0])
@@ -82,14 +82,14 @@ def _one_for_each_metadata_layout(catalog: Catalog, target: str) -> Iterator[Ker
 
 def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each field value that the manual does not list, in all fields of the matrix at once."""
-    held = kernel.instruction.metadata
-    legal = {int(value, 2) for value in held.legal}
+    metadata = kernel.instruction.metadata
+    legal = {int(value, 2) for value in metadata.legal}
     answers: dict[str, list[str]] = {}
-    for value in sorted(set(range(1 << held.width)) - legal):
+    for value in sorted(set(range(1 << metadata.width)) - legal):
         made = _build(kernel, value)
-        fields = np.full((BATCH, held.rows, held.chunks), value, np.uint8)
+        fields = np.full((BATCH, metadata.rows, metadata.chunks), value, np.uint8)
         operand = next(operand for operand in kernel.inputs if operand.kind == "metadata")
-        registers = held.pack(sparse.from_fields(fields), made.keywords.get("selector", 0), check=False)
+        registers = metadata.pack(sparse.from_fields(fields), made.keywords.get("selector", 0), check=False)
         made.registers[operand.name] = registers[..., np.newaxis]
         seen = _run(chip, number, kernel, made)
         answer = "no product of the kept values with rows of B was recognised"
@@ -98,7 +98,7 @@ def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
             if (np.abs(seen - product(kernel, made)) <= reading.slack).all():
                 answer = reading.words
                 break
-        answers.setdefault(answer, []).append(f"0b{value:0{held.width}b}")
+        answers.setdefault(answer, []).append(f"0b{value:0{metadata.width}b}")
     for answer, values in answers.items():
         tried = f"{', '.join(values)} in all fields"
         yield Seen(question="metadata", instruction=kernel.instruction.canonical, tried=tried, seen=answer)
@@ -113,8 +113,8 @@ class _Reading(NamedTuple):
 
 
 def _readings(kernel: Kernel, made: Operands, field: int) -> Iterator[_Reading]:
-    held = kernel.instruction.metadata
-    pattern = held.granularity
+    metadata = kernel.instruction.metadata
+    pattern = metadata.granularity
     a = kernel.instruction.operand("a")
     assert a.element is not None
     values = elements.numbers(elements.codes(a.unpack(made.registers["a"]), a.element), a.element)
@@ -122,7 +122,7 @@ def _readings(kernel: Kernel, made: Operands, field: int) -> Iterator[_Reading]:
         yield _Reading(
             "each value counts in the column that its own index names", {"a": _placed(values, _indices(field, pattern), pattern)}
         )
-    for value in held.legal:
+    for value in metadata.legal:
         yield _Reading(f"the same as {value}", {"a": _placed(values, pattern.kept_units(value), pattern)})
     if pattern.indices == 1 and 1 << pattern.index_bits // _HALVES == pattern.units * _HALVES:
         b = _mixed(

@@ -31,9 +31,9 @@ def run(chip: Chip, number: int, kernel: Kernel, seed: int, swizzle: str | None 
     registers = chip.run(number, made.registers, image=made.image, descriptors=made.descriptors, scale_d=made.scale_d)
     d = kernel.instruction.operand("d")
     assert d.element is not None
-    found = elements.numbers(elements.codes(d.unpack(registers), d.element), d.element)
-    wanted = np.broadcast_to(product(kernel, made), found.shape)
-    return Result(made, wanted.size, int((found != wanted).sum()))
+    computed = elements.numbers(elements.codes(d.unpack(registers), d.element), d.element)
+    wanted = np.broadcast_to(product(kernel, made), computed.shape)
+    return Result(made, wanted.size, int((computed != wanted).sum()))
 
 
 class Drawn:

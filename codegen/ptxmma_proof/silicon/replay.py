@@ -90,10 +90,10 @@ def record(chip: Chip, number: int, kernel: Kernel, seed: int) -> Launch:
     places = Builder(kernel, random, Drawn(kernel.instruction, random)).build() if kernel.descriptors else Operands()
     size = 0 if places.image is None else len(places.image)
     registers, image, scale_d = words(kernel, seed, size)
-    found = chip.run(number, registers, image=image, descriptors=places.descriptors, scale_d=scale_d)
+    left = chip.run(number, registers, image=image, descriptors=places.descriptors, scale_d=scale_d)
     return Launch(
         instruction=kernel.instruction.canonical, form=kernel.form_name, constants=dict(kernel.immediates), seed=seed, image=size,
-        descriptors=places.descriptors, d=digest(found),
+        descriptors=places.descriptors, d=digest(left),
     )  # fmt: skip
 
 
@@ -126,11 +126,11 @@ def emulated(kernel: Kernel, launch: Launch, given: Words | Transfer | None = No
     registers, image, scale_d = operands
     named: dict[str, Any] = {keyword(name): value for name, value in launch.constants.items()}
     for operand in kernel.inputs:
-        held = registers[operand.name]
+        words = registers[operand.name]
         if operand.kind == "metadata":
-            named["metadata"] = held[..., 0]
+            named["metadata"] = words[..., 0]
         else:
-            named["c" if operand.name == "d" else operand.name] = held
+            named["c" if operand.name == "d" else operand.name] = words
     named |= {name.partition("-")[0]: value for name, value in launch.descriptors.items()}
     if any(operand.kind == "predicate" for operand in kernel.form.operands):
         named["scale_d"] = scale_d
@@ -168,9 +168,9 @@ def _memory(types: list[ElementType], size: int, draw: Drawn, random: np.random.
 
 def _registers(operand: Operand, kernel: Kernel, draw: Drawn, random: np.random.Generator) -> Array:
     if operand.kind == "metadata":
-        held = kernel.instruction.metadata
-        fields = random.choice([int(value, 2) for value in held.legal], (1, kernel.threads, 32 // held.width))
-        return np.asarray((fields << np.arange(0, 32, held.width)).sum(-1, keepdims=True).astype(np.uint32))
+        metadata = kernel.instruction.metadata
+        fields = random.choice([int(value, 2) for value in metadata.legal], (1, kernel.threads, 32 // metadata.width))
+        return np.asarray((fields << np.arange(0, 32, metadata.width)).sum(-1, keepdims=True).astype(np.uint32))
     assert operand.element is not None
     width = register_type(kernel.instruction.database.spec, operand.register_types[0]).bits
     drawn = draw((1, kernel.threads, operand.registers, width // operand.element.bits), operand.element, operand.kind == "accumulator")

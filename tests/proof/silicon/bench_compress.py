@@ -82,8 +82,8 @@ def main() -> None:
             torch.cuda.synchronize()
             times[name].append(start.elapsed_time(stop))
     copy = statistics.median(times["copy"])
-    for name, found in times.items():
-        median = statistics.median(found)
+    for name, measured in times.items():
+        median = statistics.median(measured)
         rate = moved.get(name, ours) / median / 1e9
         print(f"{name:<32}{median:>8.3f} ms{rate:>8.2f} TB/s{rate / (moved['copy'] / copy / 1e9):>8.2f} of the copy's bandwidth")
 

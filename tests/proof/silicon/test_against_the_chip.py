@@ -25,12 +25,12 @@ _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp")
 
 @pytest.mark.usefixtures("gpu", "nvcc")
 def test_every_product_is_exact(catalog: Catalog) -> None:
-    found = chip_run.run(paths.DATABASE, paths.INCLUDE, _TARGET, date="")
-    assert found.agrees
+    outcome = chip_run.run(paths.DATABASE, paths.INCLUDE, _TARGET, date="")
+    assert outcome.agrees
     chosen = [kernel.instruction for kernel in kernels(catalog, _TARGET)]
-    assert list(dict.fromkeys(row.instruction for row in found.rows)) == list(dict.fromkeys(one.canonical for one in chosen))
+    assert list(dict.fromkeys(row.instruction for row in outcome.rows)) == list(dict.fromkeys(one.canonical for one in chosen))
     named = {operand.layout.name for one in chosen for form in one.forms for operand in form.operands if operand.layout}
-    assert {name for row in found.rows for name in row.layouts} == named
+    assert {name for row in outcome.rows for name in row.layouts} == named
 
 
 class Spread:
@@ -61,11 +61,11 @@ class Spread:
 
 @pytest.mark.parametrize("family", _FAMILIES)
 def test_the_emulator_agrees_with_the_chip(family: str, gpu: str, nvcc: str, catalog: Catalog, root: Path, tmp_path: Path) -> None:
-    found = list(kernels(catalog, _TARGET, [family]))
-    chip = Chip(nvcc, _TARGET, root / "generated/include", tmp_path, found)
+    own = list(kernels(catalog, _TARGET, [family]))
+    chip = Chip(nvcc, _TARGET, root / "generated/include", tmp_path, own)
     name = gpu.removeprefix("NVIDIA ")
     wrong, beyond = [], 0
-    for number, kernel in enumerate(found):
+    for number, kernel in enumerate(own):
         seed = zlib.crc32(kernel.instruction.canonical.encode()) + number
         random = np.random.default_rng(seed)
         made = Builder(kernel, random, Spread(random, seed % 4)).build()
@@ -77,7 +77,7 @@ def test_the_emulator_agrees_with_the_chip(family: str, gpu: str, nvcc: str, cat
             wrong.append(f"{kernel.instruction.canonical} {kernel.form.name} {dict(kernel.immediates)}: {(~admitted).mean():.0%} of D")
         elif seen is not None:
             beyond += int((~emulated.admits(d)).any())
-    assert found
-    assert not wrong, f"{len(wrong)} of {len(found)} kernels:\n" + "\n".join(wrong[:40])
+    assert own
+    assert not wrong, f"{len(wrong)} of {len(own)} kernels:\n" + "\n".join(wrong[:40])
     # FP8 alone keeps fewer bits than the manual promises, of mma with f16 and of wgmma.sp: without such results this would not tell.
     assert beyond or family in ("mma.sp", "wgmma")

@@ -32,9 +32,9 @@ def _run(*command: str | Path) -> str:
 
 
 def test_the_kernels_write_what_the_host_writes(program: Path) -> None:
-    found = json.loads(_run(program, "2048"))
-    assert found["cases"] > 500
-    assert found["failures"] == 0
+    times = json.loads(_run(program, "2048"))
+    assert times["cases"] > 500
+    assert times["failures"] == 0
 
 
 def test_the_kernels_stay_within_their_buffers(program: Path, nvcc: str) -> None:

@@ -158,34 +158,34 @@ def pieces(catalog: Catalog) -> list[Piece]:
     """For every layout, every way of lying in memory, and every n an operand."""
     multiplying = [instruction for instruction in catalog.all() if instruction.operation == "multiply"]
     operands = {id(operand): operand for instruction in multiplying for form in instruction.forms for operand in form.operands}
-    found: dict[tuple[str, int], Piece] = {}
+    by_layout: dict[tuple[str, int], Piece] = {}
     for operand in operands.values():
         if operand.layout is not None and operand.layout.kind == "fragment":
             function = packing.fragments([operand], {operand.layout.name: [operand.cols]})[0]
-            found.setdefault((function.stem, operand.cols), Piece(function, operand))
-    covered = {piece.operand.layout.name for piece in found.values() if piece.operand.layout}
+            by_layout.setdefault((function.stem, operand.cols), Piece(function, operand))
+    covered = {piece.operand.layout.name for piece in by_layout.values() if piece.operand.layout}
     assert len(covered) > 100
     assert covered == {operand.layout.name for operand in operands.values() if operand.layout and operand.layout.kind == "fragment"}
-    return list(found.values())
+    return list(by_layout.values())
 
 
 @pytest.fixture(scope="module")
 def metadata(catalog: Catalog) -> list[Metadata]:
     """Every metadata layout."""
-    found = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
-    assert len(found) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
-    return list(found.values())
+    by_layout = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
+    assert len(by_layout) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
+    return list(by_layout.values())
 
 
 @pytest.fixture(scope="module")
 def scales(catalog: Catalog) -> list[Scales]:
     """Every layout of scale factors."""
-    found: dict[str, Scales] = {}
+    by_layout: dict[str, Scales] = {}
     for instruction in catalog.all():
         if any(operand.kind == "scale-data" for form in instruction.forms for operand in form.operands):
-            found.update((held.layout.name, held) for held in map(instruction.scales, "ab"))
-    assert len(found) == sum(layout.kind == "scale" for layout in catalog.database.layouts)
-    return list(found.values())
+            by_layout.update((own.layout.name, own) for own in map(instruction.scales, "ab"))
+    assert len(by_layout) == sum(layout.kind == "scale" for layout in catalog.database.layouts)
+    return list(by_layout.values())
 
 
 @pytest.fixture(scope="module")
@@ -199,13 +199,13 @@ def formats(catalog: Catalog) -> list[BlockFormat]:
 def kinds(catalog: Catalog) -> list[Kind]:
     """Every pattern for every type that it is of."""
     spec = catalog.database.spec
-    found = {}
+    by_name = {}
     for instruction in catalog.all():
         if instruction.sparse:
             kind = Kind(instruction.metadata.granularity, layouts.element_type(spec, instruction.qualifiers["atype"]))
-            found[kind.name] = kind
-    assert found
-    return list(found.values())
+            by_name[kind.name] = kind
+    assert by_name
+    return list(by_name.values())
 
 
 # --- how each is called -----------------------------------------------------------------------------------------------------
@@ -220,45 +220,45 @@ def fragment_case(piece: Piece) -> str:
     passed = "n, " if function.follows_n else ""
     word = function.element.word
     return (
-        f"{n}{word}* held = at<{word}>(a, 1) + thread * ({function.registers}); "
-        f"{function.stem}_load(at<void>(a, 0), {strides}, {passed}thread, held); "
-        f"{function.stem}_store(at<void>(a, 2), {strides}, {passed}thread, held);"
+        f"{n}{word}* registers = at<{word}>(a, 1) + thread * ({function.registers}); "
+        f"{function.stem}_load(at<void>(a, 0), {strides}, {passed}thread, registers); "
+        f"{function.stem}_store(at<void>(a, 2), {strides}, {passed}thread, registers);"
     )
 
 
-def metadata_cases(held: Metadata) -> Iterator[tuple[str, str]]:
+def metadata_cases(metadata: Metadata) -> Iterator[tuple[str, str]]:
     """Row-major metadata in buffer 0, registers in buffer 1, a byte for each field in buffer 2; numbers: bytes of a row, selector."""
-    stem = f"ptxmma_{held.layout.name}"
+    stem = f"ptxmma_{metadata.layout.name}"
     pack = f"at<uint32_t>(a, 1)[thread] {{}} {stem}_pack(at<const uint8_t>(a, 0) + {{}}, a.numbers[0], thread, {{}});"
     yield f"{stem} pack", pack.format("=", 0, "(uint32_t)a.numbers[1]")
-    each = pack.format("|=", f"i * {held.chunks // FIELDS}", "i")
-    yield f"{stem} pack all", f"for (uint32_t i = 0; i < {held.selectors}; ++i) {each}"
-    row, chunk = f"thread / {held.chunks}", f"thread % {held.chunks}"
+    each = pack.format("|=", f"i * {metadata.chunks // FIELDS}", "i")
+    yield f"{stem} pack all", f"for (uint32_t i = 0; i < {metadata.selectors}; ++i) {each}"
+    row, chunk = f"thread / {metadata.chunks}", f"thread % {metadata.chunks}"
     field = f"{stem}_field(at<const uint32_t>(a, 1), {row}, {chunk}, (uint32_t)a.numbers[1])"
     yield f"{stem} field", f"at<uint8_t>(a, 2)[thread] = (uint8_t){field};"
 
 
-def scales_cases(held: Scales) -> Iterator[tuple[str, str]]:
+def scales_cases(scales: Scales) -> Iterator[tuple[str, str]]:
     """Scale factors in buffer 0, registers in buffer 1, a status in buffer 2; numbers: strides of rows and blocks, byte id, thread id."""
-    stem = f"ptxmma_{c_text.identifier(held.layout.name)}"
+    stem = f"ptxmma_{c_text.identifier(scales.layout.name)}"
     strides, ids = "a.numbers[0], a.numbers[1]", "(uint32_t)a.numbers[2], (uint32_t)a.numbers[3]"
-    yield held.layout.name, f"at<uint32_t>(a, 1)[thread] = {stem}_register(at<const uint8_t>(a, 0), {strides}, {ids}, thread);"
+    yield scales.layout.name, f"at<uint32_t>(a, 1)[thread] = {stem}_register(at<const uint8_t>(a, 0), {strides}, {ids}, thread);"
     unpack = f"{stem}_unpack(at<const uint32_t>(a, 1), {ids}, at<uint8_t>(a, 0), {strides})"
-    yield f"{held.layout.name} unpack", f"at<int>(a, 2)[thread] = {unpack};"
+    yield f"{scales.layout.name} unpack", f"at<int>(a, 2)[thread] = {unpack};"
 
 
 def scaling_cases(entry: BlockFormat) -> Iterator[tuple[str, str]]:
     """Numbers in buffer 0, the tensor scale in 1, elements in 2, scales in 3, statuses in 4; numbers: rows, cols, axis."""
     pair = f"{entry.element}_{entry.scale}"
-    values, factor, held, scale = "at<float>(a, 0)", "*at<float>(a, 1)", "at<uint8_t>(a, 2)", "at<uint8_t>(a, 3)"
+    values, factor, codes, scale = "at<float>(a, 0)", "*at<float>(a, 1)", "at<uint8_t>(a, 2)", "at<uint8_t>(a, 3)"
     size = f"a.numbers[0], a.numbers[1], {entry.block}, (uint32_t)a.numbers[2], {factor}"
-    yield f"quantise {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_quantise_{pair}({values}, {size}, {held}, {scale});"
-    yield f"dequantise {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_dequantise_{pair}({held}, {scale}, {size}, {values});"
-    block = f"{values} + thread * {entry.block}, 1, {entry.block}, {factor}, {held} + thread * {entry.block}, {scale} + thread"
+    yield f"quantise {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_quantise_{pair}({values}, {size}, {codes}, {scale});"
+    yield f"dequantise {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_dequantise_{pair}({codes}, {scale}, {size}, {values});"
+    block = f"{values} + thread * {entry.block}, 1, {entry.block}, {factor}, {codes} + thread * {entry.block}, {scale} + thread"
     yield f"block {entry.name}", f"at<int>(a, 4)[thread] = ptxmma_quantise_block_{pair}({block});"
     if scaling.formats()[entry.name].scale.mantissa:
-        found = f"ptxmma_tensor_scale_{pair}({values}, a.numbers[0], at<float>(a, 1))"
-        yield f"tensor scale {entry.name}", f"at<int>(a, 4)[thread] = {found};"
+        call = f"ptxmma_tensor_scale_{pair}({values}, a.numbers[0], at<float>(a, 1))"
+        yield f"tensor scale {entry.name}", f"at<int>(a, 4)[thread] = {call};"
 
 
 def number_cases(name: str) -> Iterator[tuple[str, str]]:
@@ -304,8 +304,8 @@ def machine(
         if compiler is None:
             pytest.skip("g++ is not installed")
     cases = {piece.function.stem: fragment_case(piece) for piece in pieces}
-    for held in metadata:
-        cases.update(metadata_cases(held))
+    for layout in metadata:
+        cases.update(metadata_cases(layout))
     for factors in scales:
         cases.update(scales_cases(factors))
     for entry in formats:
@@ -372,37 +372,37 @@ def test_fragments(machine: Machine, pieces: list[Piece]) -> None:
 
 def test_metadata(machine: Machine, metadata: list[Metadata]) -> None:
     random = np.random.default_rng(2)
-    for held in metadata:
-        stem, threads = f"ptxmma_{held.layout.name}", held.layout.threads
-        packed = random.integers(0, 256, (held.rows, held.selectors * held.chunks // FIELDS), np.uint8)
+    for layout in metadata:
+        stem, threads = f"ptxmma_{layout.layout.name}", layout.layout.threads
+        packed = random.integers(0, 256, (layout.rows, layout.selectors * layout.chunks // FIELDS), np.uint8)
         registers = np.zeros(threads, np.uint32)
         machine.run(f"{stem} pack all", threads, packed, registers, numbers=(packed.shape[1],))
-        np.testing.assert_array_equal(registers, held.pack_tiles(packed, check=False)[0, 0], stem)
-        for selector in range(held.selectors):
-            fields = np.zeros((held.rows, held.chunks), np.uint8)
+        np.testing.assert_array_equal(registers, layout.pack_tiles(packed, check=False)[0, 0], stem)
+        for selector in range(layout.selectors):
+            fields = np.zeros((layout.rows, layout.chunks), np.uint8)
             machine.run(f"{stem} field", fields.size, packed, registers, fields, numbers=(0, selector))
-            unpacked = held.unpack(registers, selector)
+            unpacked = layout.unpack(registers, selector)
             np.testing.assert_array_equal(fields, sparse.fields(unpacked), stem)
 
             one = np.full(threads, 0x5A, np.uint32)
             machine.run(f"{stem} pack", threads, np.ascontiguousarray(unpacked), one, numbers=(unpacked.shape[1], selector))
-            np.testing.assert_array_equal(one, held.pack(unpacked, selector, check=False), stem)
+            np.testing.assert_array_equal(one, layout.pack(unpacked, selector, check=False), stem)
 
 
 def test_scale_factors(machine: Machine, scales: list[Scales]) -> None:
     random = np.random.default_rng(3)
-    for held in scales:
-        factors = random.integers(1, 1 << held.element.exponent + held.element.mantissa, held.shape, np.uint8)
-        strides = (held.blocks, 1) if held.matrix == "a" else (1, held.rows)
-        for byte_id, thread_id in itertools.product(held.byte_ids, held.thread_ids):
-            registers = np.full(held.layout.threads, 0x5A, np.uint32)
-            machine.run(held.layout.name, len(registers), factors, registers, numbers=(*strides, byte_id, thread_id))
-            np.testing.assert_array_equal(registers, held.pack(factors, byte_id, thread_id), held.layout.name)
-            np.testing.assert_array_equal(held.unpack(registers, byte_id, thread_id).view(np.uint8), factors)
+    for layout in scales:
+        factors = random.integers(1, 1 << layout.element.exponent + layout.element.mantissa, layout.shape, np.uint8)
+        strides = (layout.blocks, 1) if layout.matrix == "a" else (1, layout.rows)
+        for byte_id, thread_id in itertools.product(layout.byte_ids, layout.thread_ids):
+            registers = np.full(layout.layout.threads, 0x5A, np.uint32)
+            machine.run(layout.layout.name, len(registers), factors, registers, numbers=(*strides, byte_id, thread_id))
+            np.testing.assert_array_equal(registers, layout.pack(factors, byte_id, thread_id), layout.layout.name)
+            np.testing.assert_array_equal(layout.unpack(registers, byte_id, thread_id).view(np.uint8), factors)
             back, status = np.zeros_like(factors), np.full(1, 77, np.int32)
-            machine.run(f"{held.layout.name} unpack", 1, back, registers, status, numbers=(*strides, byte_id, thread_id))
+            machine.run(f"{layout.layout.name} unpack", 1, back, registers, status, numbers=(*strides, byte_id, thread_id))
             assert status[0] == 0
-            np.testing.assert_array_equal(back, factors, held.layout.name)
+            np.testing.assert_array_equal(back, factors, layout.layout.name)
 
 
 # --- block scaling ----------------------------------------------------------------------------------------------------------
@@ -428,24 +428,24 @@ def test_block_scaling(machine: Machine, catalog: Catalog, formats: list[BlockFo
         expected = scaling.quantise(matrix, form, axis=axis, tensor_scale=tensor_scale)
         codes, factors = (part.view(np.uint8) for part in expected)
         wanted = _in_memory(codes, memory_bits(layouts.element_type(catalog.database.spec, entry.element)))
-        held, scale, status = np.full_like(wanted, 0x5A), np.full_like(factors, 0x5A), np.full(1, 77, np.int32)
-        machine.run(f"quantise {entry.name}", 1, matrix, factor, held, scale, status, numbers=(*shape, axis))
+        written, scale, status = np.full_like(wanted, 0x5A), np.full_like(factors, 0x5A), np.full(1, 77, np.int32)
+        machine.run(f"quantise {entry.name}", 1, matrix, factor, written, scale, status, numbers=(*shape, axis))
         assert status[0] == 0
         np.testing.assert_array_equal(scale, factors, entry.name)
-        np.testing.assert_array_equal(held, wanted, entry.name)
+        np.testing.assert_array_equal(written, wanted, entry.name)
 
         back, status[0] = np.full_like(matrix, 77), 77
-        machine.run(f"dequantise {entry.name}", 1, back, factor, held, scale, status, numbers=(*shape, axis))
+        machine.run(f"dequantise {entry.name}", 1, back, factor, written, scale, status, numbers=(*shape, axis))
         assert status[0] == 0
         numbers = scaling.dequantise(*expected, entry.name, axis=axis, tensor_scale=tensor_scale)
         np.testing.assert_array_equal(back.view(np.uint32), numbers.view(np.uint32), entry.name)
 
         if axis:  # each block by a thread of its own, a byte for each element
-            held, scale, statuses = np.zeros_like(codes), np.zeros_like(factors), np.full(factors.size, 77, np.int32)
-            machine.run(f"block {entry.name}", factors.size, matrix, factor, held, scale, statuses)
+            written, scale, statuses = np.zeros_like(codes), np.zeros_like(factors), np.full(factors.size, 77, np.int32)
+            machine.run(f"block {entry.name}", factors.size, matrix, factor, written, scale, statuses)
             assert not statuses.any()
             np.testing.assert_array_equal(scale, factors, entry.name)
-            np.testing.assert_array_equal(held, codes, entry.name)
+            np.testing.assert_array_equal(written, codes, entry.name)
 
 
 def test_tensor_scales(machine: Machine, formats: list[BlockFormat]) -> None:
@@ -453,10 +453,10 @@ def test_tensor_scales(machine: Machine, formats: list[BlockFormat]) -> None:
     assert named
     unused = np.zeros(1, np.uint8)
     for name, top in itertools.product(named, (0.0, 1e-42, 3e-36, -7e-5, 2.5, -3e38)):
-        matrix, found, status = np.array([top / 3, 0, top], np.float32), np.full(1, 77, np.float32), np.full(1, 77, np.int32)
-        machine.run(f"tensor scale {name}", 1, matrix, found, unused, unused, status, numbers=(3,))
+        matrix, scale, status = np.array([top / 3, 0, top], np.float32), np.full(1, 77, np.float32), np.full(1, 77, np.int32)
+        machine.run(f"tensor scale {name}", 1, matrix, scale, unused, unused, status, numbers=(3,))
         assert status[0] == 0
-        assert found[0] == scaling.tensor_scale(matrix, name), (name, top)
+        assert scale[0] == scaling.tensor_scale(matrix, name), (name, top)
 
 
 def test_numbers(machine: Machine, catalog: Catalog, formats: list[BlockFormat]) -> None:
@@ -500,8 +500,8 @@ def test_sparsity(machine: Machine, kinds: list[Kind]) -> None:
         codes[random.random(codes.shape) < 0.1] = 1 << (element.bits - 1)  # negative zeros
         units = random.random((chunks, pattern.units)).argsort(-1) < pattern.kept // pattern.unit
         mask = np.repeat(units, pattern.unit, axis=-1) & (random.random(codes.shape) < 0.9)
-        found = np.zeros((chunks, len(_OUTPUTS)), np.uint64)
-        machine.run(kind.name, chunks, _words(codes, bits), mask.astype(np.uint8), found)
+        outputs = np.zeros((chunks, len(_OUTPUTS)), np.uint64)
+        machine.run(kind.name, chunks, _words(codes, bits), mask.astype(np.uint8), outputs)
 
         matrix, name = elements.typed(codes.reshape(1, -1), element), pattern.name
         largest = sparse.prune(matrix, name, element=element)
@@ -517,4 +517,4 @@ def test_sparsity(machine: Machine, kinds: list[Kind]) -> None:
             "same": np.ones(chunks, np.uint64),
         }
         for column, output in enumerate(_OUTPUTS):
-            np.testing.assert_array_equal(found[:, column], expected[output], f"{kind.name}: {output}")
+            np.testing.assert_array_equal(outputs[:, column], expected[output], f"{kind.name}: {output}")
