@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from header_programs import write_headers
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline, write
@@ -47,12 +48,27 @@ def toy_database(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory to include the C and CUDA headers from."""
+    return write_headers(catalog, tmp_path_factory.mktemp("headers"))
+
+
+@pytest.fixture(scope="session")
+def cc() -> str:
+    """A C compiler; tests that ask for it are skipped where there is none."""
+    return shutil.which("gcc") or shutil.which("clang") or pytest.skip("no C compiler (gcc or clang) is installed")
+
+
+@pytest.fixture(scope="session")
+def cxx() -> str:
+    """A C++ compiler; tests that ask for it are skipped where there is none."""
+    return shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
+
+
+@pytest.fixture(scope="session")
 def nvcc() -> str:
     """NVIDIA's compiler; tests that ask for it are skipped where there is none."""
-    compiler = shutil.which("nvcc")
-    if compiler is None:
-        pytest.skip("nvcc is not installed")
-    return compiler
+    return shutil.which("nvcc") or pytest.skip("nvcc is not installed")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What the CUDA tests share: the generated headers in a folder, calls of every wrapper, and what a compiler makes of them."""
+"""What the CUDA tests share: calls of every wrapper, and what a compiler makes of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,9 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit import c_headers, cuda, matrices, shared_layout
 from ptxmma.model import Version
 
 INT_MAX = 2**31 - 1
-
-
-def write_headers(catalog: Catalog, folder: Path) -> Path:
-    """The generated C and CUDA headers of a spec; returns the directory to include from."""
-    for output in (*c_headers.emit(catalog), *cuda.emit(catalog), *matrices.emit(catalog), *shared_layout.emit(catalog)):
-        path = folder / output.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(output.text, encoding="utf-8")
-    return folder / "generated/include"
 
 
 class Call(NamedTuple):

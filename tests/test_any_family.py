@@ -24,9 +24,11 @@ import numpy.typing as npt
 import pytest
 from click.testing import CliRunner, Result
 
+import header_programs
 import ptxmma
 import toy_output
 from cuda_calls import Kernels, Nvcc
+from header_programs import EXTERNAL
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, UnknownInstruction
 from ptxmma.check import check
@@ -195,20 +197,9 @@ def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> N
 # --- C and C++ --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def compiler() -> str:
-    program = shutil.which("gcc") or shutil.which("clang")
-    if program is None:
-        pytest.skip("no C compiler (gcc or clang) is installed")
-    return program
-
-
-def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Path) -> None:
-    (tmp_path / "all.c").write_text('#include "ptxmma/ptxmma.h"\n', encoding="utf-8")
-    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DPTXMMA_FN=", "-DPTXMMA_HOST_FN=", "-shared", "-fPIC"]
-    include = ["-I", str(out / "generated/include")]
-    subprocess.run([compiler, *options, *include, str(tmp_path / "all.c"), "-o", str(tmp_path / "all.so")], check=True)
-    library = ctypes.CDLL(str(tmp_path / "all.so"))
+def test_the_c_functions_give_every_place(out: Path, cc: str, tmp_path: Path) -> None:
+    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", *EXTERNAL, f"-I{out}/generated/include"]
+    library = header_programs.library(cc, '#include "ptxmma/ptxmma.h"\n', tmp_path, *options)
 
     def call(name: str, *arguments: int) -> int:
         result: int = getattr(library, f"ptxmma_{name}")(*map(ctypes.c_uint32, arguments))
@@ -224,20 +215,20 @@ def test_the_c_functions_give_every_place(out: Path, compiler: str, tmp_path: Pa
             assert tuple(call(f"{name}_{axis}", lane) for axis in given.axes) == place, (name, lane)
 
 
-def test_the_c_macros_give_every_size(out: Path, compiler: str) -> None:
+def test_the_c_macros_give_every_size(out: Path, cc: str) -> None:
     source = '#include "ptxmma/ptxmma.h"\n'
     for name, layout in HELD.items():
         for axis, size in layout.axes.items():
             source += f"typedef char {name}_{axis}[PTXMMA_{name.upper()}_{axis.upper()}S == {size} ? 1 : -1];\n"
         source += f"typedef char {name}_elements[PTXMMA_{name.upper()}_ELEMENTS == {layout.elements} ? 1 : -1];\n"
-    command = [compiler, "-fsyntax-only", "-I", str(out / "generated/include"), "-xc", "-"]
+    command = [cc, "-fsyntax-only", "-I", str(out / "generated/include"), "-xc", "-"]
     subprocess.run(command, input=source, text=True, check=True)
 
 
-def test_the_list_of_variants_can_be_included(out: Path, compiler: str) -> None:
+def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
     lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("scoop", "stash"))
     source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
-    command = [compiler, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
+    command = [cc, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
     said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
     assert re.findall('"(.*?)"', said) == list(_in_order())
 
@@ -250,10 +241,7 @@ def _in_order() -> Iterator[str]:
     yield from (f"stash.{book}.q32" for book in _BOOKS)
 
 
-def test_the_typed_front_knows_registers_and_places_on_the_host(out: Path, tmp_path: Path) -> None:
-    cxx = shutil.which("g++") or shutil.which("clang++")
-    if cxx is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
+def test_the_typed_front_knows_registers_and_places_on_the_host(out: Path, cxx: str, tmp_path: Path) -> None:
     load, store = HELD["scoop_r16c8_x2_trans_out"], HELD["stash_p8s16w4_in"]
     source = f"""#include <ptxmma/ptxmma.cuh>
 using load = ptxmma::scoop<ptxmma::shape<16, 8>, ptxmma::q16, ptxmma::x2, ptxmma::trans>;

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import header_programs
+from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import block_scaling, c_headers, matrices
 from ptxmma.matrices import float_codes, scaling
 from ptxmma.matrices.scaling import Format
 from ptxmma.model import BlockFormat
 
-_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
 _OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE, _TOO_LARGE = 0, 1, 3, 6, 7, 8, 9
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
 
@@ -67,37 +65,9 @@ int main(void) {
 """
 
 
-def _run(*command: str | Path) -> None:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
 @pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("headers")
-    for emitter in (c_headers, matrices, block_scaling):
-        for output in emitter.emit(catalog):
-            path = folder / output.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(output.text, encoding="utf-8")
-    return folder / "generated" / "include"
-
-
-@pytest.fixture(scope="module")
-def compiler() -> str:
-    program = shutil.which("gcc") or shutil.which("clang")
-    if program is None:
-        pytest.skip("no C compiler (gcc or clang) is installed")
-    return program
-
-
-@pytest.fixture(scope="module")
-def library(compiler: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "library.c").write_text(_LIBRARY, encoding="utf-8")
-    target = folder / "library.so"
-    _run(compiler, "-std=c99", "-shared", "-fPIC", "-O2", "-DPTXMMA_FN=", "-I", include, folder / "library.c", "-o", target)
-    return ctypes.CDLL(str(target))
+def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return header_programs.library(cc, _LIBRARY, tmp_path_factory.mktemp("library"), "-std=c99", "-O2", *EXTERNAL, "-I", include)
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:
@@ -416,19 +386,12 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
 # --- compilers --------------------------------------------------------------------------------------------------------------
 
 
-def test_it_compiles_without_a_warning(compiler: str, include: Path, tmp_path: Path) -> None:
-    source = tmp_path / "user.c"
-    source.write_text('#include "ptxmma/block_scaling.h"\nint main(void) { return 0; }\n', encoding="utf-8")
-    for language, standard in (("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")):
-        _run(compiler, "-x", language, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
-
-
-def test_it_stays_within_its_buffers(compiler: str, include: Path, tmp_path: Path) -> None:
+def test_it_stays_within_its_buffers(cc: str, include: Path, tmp_path: Path) -> None:
     source = tmp_path / "sanitized.c"
     source.write_text(_SANITIZED, encoding="utf-8")
     flags = ["-std=c99", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    _run(compiler, *flags, *_WARNINGS, "-I", include, source, "-o", tmp_path / "sanitized")
-    _run(tmp_path / "sanitized")
+    run(cc, *flags, *WARNINGS, "-I", include, source, "-o", tmp_path / "sanitized")
+    run(tmp_path / "sanitized")
 
 
 def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: Path) -> None:
@@ -445,4 +408,4 @@ def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: P
         "}\n",
         encoding="utf-8",
     )
-    _run(nvcc, "-arch=sm_90", "-ptx", "-Werror", "all-warnings", "-I", include, source, "-o", tmp_path / "device.ptx")
+    run(nvcc, "-arch=sm_90", "-ptx", "-Werror", "all-warnings", "-I", include, source, "-o", tmp_path / "device.ptx")

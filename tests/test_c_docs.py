@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
-import subprocess
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import header_programs
 import ptxmma
+from header_programs import run
+from ptxmma import paths
 from ptxmma.matrices import scaling, sparse
 from ptxmma.matrices.shared_memory import SharedLayout
 
@@ -26,21 +27,11 @@ def _blocks(root: Path, language: str) -> list[str]:
     return [textwrap.dedent(block) for block in blocks]
 
 
-def _compiled(*command: str | Path) -> None:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
 @pytest.fixture(scope="module")
-def library(root: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    gcc = shutil.which("gcc")
-    if gcc is None:
-        pytest.skip("gcc is not installed")
+def library(cc: str, root: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     blocks, folder = _blocks(root, "c"), tmp_path_factory.mktemp("docs")
     assert len(blocks) == 4
-    (folder / "all.c").write_text("\n".join(blocks), encoding="utf-8")
-    _compiled(gcc, "-std=c99", "-shared", "-fPIC", *_WARNINGS, "-I", root / "generated/include", folder / "all.c", "-o", folder / "all.so")
-    return ctypes.CDLL(str(folder / "all.so"))
+    return header_programs.library(cc, "\n".join(blocks), folder, "-std=c99", *_WARNINGS, "-I", paths.INCLUDE)
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:
@@ -90,4 +81,4 @@ def test_the_device_examples_compile(nvcc: str, root: Path, tmp_path: Path) -> N
     options = ["-std=c++17", "-Werror", "all-warnings", "-arch=sm_90a", "-c", "-I", str(root / "generated/include")]
     for number, block in enumerate(blocks):
         (tmp_path / f"{number}.cu").write_text(block, encoding="utf-8")
-        _compiled(nvcc, *options, tmp_path / f"{number}.cu", "-o", tmp_path / "docs.o")
+        run(nvcc, *options, tmp_path / f"{number}.cu", "-o", tmp_path / "docs.o")

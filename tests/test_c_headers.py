@@ -11,7 +11,6 @@ import itertools
 import platform
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,18 +20,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import header_programs
+from header_programs import EXTERNAL, WARNINGS, run, write_headers
 from ptxmma import paths
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit import c_headers, c_text, formula_text
+from ptxmma.generator.emit import c_text, formula_text
 from ptxmma.model import Cases, Layout, SharedMemory, formula
 
 Array = npt.NDArray[np.uint32]
 
-_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
-_OPEN = ["-DPTXMMA_FN=", "-DPTXMMA_HOST_FN="]
 _STANDARDS = [("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")]
 _DRIVERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
 
@@ -62,38 +61,17 @@ uint32_t count(int what) {
 """
 
 
-class Compilers:
-    """The C compilers of this machine."""
-
-    def __init__(self) -> None:
-        self.installed = {language: [name for name in names if shutil.which(name)] for language, names in _DRIVERS.items()}
-
-    def run(self, compiler: str, *arguments: str | Path) -> None:
-        """Compile; a failure shows what the compiler said."""
-        done = subprocess.run([compiler, *map(str, arguments)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[:4000]
+@pytest.fixture(scope="module")
+def compilers() -> dict[str, list[str]]:
+    """The compilers of this machine by their language."""
+    installed = {language: [name for name in names if shutil.which(name)] for language, names in _DRIVERS.items()}
+    return installed if all(installed.values()) else pytest.skip("no C and C++ compiler (gcc or clang) is installed")
 
 
 @pytest.fixture(scope="module")
-def compilers() -> Compilers:
-    available = Compilers()
-    if not available.installed["c"] or not available.installed["c++"]:
-        pytest.skip("no C and C++ compiler (gcc or clang) is installed")
-    return available
-
-
-def _write(catalog: Catalog, folder: Path) -> Path:
-    """The include directory with the headers of a catalog."""
-    for output in c_headers.emit(catalog):
-        path = folder / output.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(output.text, encoding="utf-8")
-    return folder / "generated" / "include"
-
-
-@pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _write(catalog, tmp_path_factory.mktemp("headers"))
+def core(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory to include ``ptxmma.h`` from, and nothing beside what it includes."""
+    return write_headers(catalog, tmp_path_factory.mktemp("headers"), "c_headers")
 
 
 class Library:
@@ -118,7 +96,9 @@ class Library:
 
 
 @pytest.fixture(scope="module", params=["c", "c++"])
-def library(request: pytest.FixtureRequest, compilers: Compilers, include: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+def library(
+    request: pytest.FixtureRequest, compilers: dict[str, list[str]], core: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Library:
     language = request.param
     folder = tmp_path_factory.mktemp("library")
     source = folder / ("sweep.c" if language == "c" else "sweep.cpp")
@@ -126,7 +106,7 @@ def library(request: pytest.FixtureRequest, compilers: Compilers, include: Path,
     source.write_text(text, encoding="utf-8")
     target = folder / "sweep.so"
     plain = "-std=c99" if language == "c" else "-std=c++11"  # from C++14 on the functions are constexpr, and so inline
-    compilers.run(compilers.installed[language][0], plain, "-shared", "-fPIC", "-O1", *_OPEN, "-I", include, source, "-o", target)
+    run(compilers[language][0], plain, "-shared", "-fPIC", "-O1", *EXTERNAL, "-I", core, source, "-o", target)
     return Library(target)
 
 
@@ -164,7 +144,7 @@ def _stem(layout: Layout) -> str:
 
 @pytest.mark.parametrize(("language", "standard"), _STANDARDS)
 def test_every_header_compiles_alone_and_with_all_others(
-    language: str, standard: str, compilers: Compilers, include: Path, tmp_path: Path
+    language: str, standard: str, compilers: dict[str, list[str]], include: Path, tmp_path: Path
 ) -> None:
     headers = sorted(path.relative_to(include).as_posix() for path in include.rglob("*.h"))
     assert len(headers) > 5
@@ -173,8 +153,8 @@ def test_every_header_compiles_alone_and_with_all_others(
         source = tmp_path / f"{number}.{'c' if language == 'c' else 'cpp'}"
         source.write_text("".join(f'#include "{name}"\n' for name in header.split()) + "int unused_file;\n", encoding="utf-8")
         sources.append(source)
-    for compiler in compilers.installed[language]:
-        compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
+    for compiler in compilers[language]:
+        run(compiler, f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", include, *sources)
 
 
 _CONSTANTS = """
@@ -205,16 +185,16 @@ static_assert(sizeof buffer == 128, "");
 
 
 @pytest.mark.parametrize("standard", ["c++14", "c++20"])
-def test_functions_are_constant_expressions_from_cxx14_on(compilers: Compilers, standard: str, tmp_path: Path) -> None:
+def test_functions_are_constant_expressions_from_cxx14_on(compilers: dict[str, list[str]], standard: str, tmp_path: Path) -> None:
     (tmp_path / "constants.cpp").write_text(_CONSTANTS)
-    for compiler in compilers.installed["c++"]:
-        compilers.run(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", paths.INCLUDE, tmp_path / "constants.cpp")
+    for compiler in compilers["c++"]:
+        run(compiler, f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", paths.INCLUDE, tmp_path / "constants.cpp")
 
 
 @pytest.mark.nvcc
-def test_device_code_may_call_every_layout_function(nvcc: str, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+def test_device_code_may_call_every_layout_function(nvcc: str, core: Path, tmp_path: Path) -> None:
     calls = []
-    for header in sorted((include / "ptxmma").glob("*.h")):
+    for header in sorted((core / "ptxmma").glob("*.h")):
         for name, parameters in re.findall(
             r"^PTXMMA_CONSTEXPR_FN uint32_t (\w+)\(\s*((?:uint32_t \w+(?:, )?)+)\)", header.read_text(), re.MULTILINE
         ):
@@ -227,22 +207,22 @@ def test_device_code_may_call_every_layout_function(nvcc: str, compilers: Compil
         f"{body}  out[x] = sum;\n}}\n",
         encoding="utf-8",
     )
-    compilers.run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "x")
+    run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", core, "-cubin", source, "-o", tmp_path / "x")
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="knows the branches of x86-64 only")
-def test_every_function_compiles_without_a_branch(compilers: Compilers, include: Path, tmp_path: Path) -> None:
+def test_every_function_compiles_without_a_branch(compilers: dict[str, list[str]], core: Path, tmp_path: Path) -> None:
     source = tmp_path / "all.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n', encoding="utf-8")
-    texts = "".join(path.read_text() for path in include.rglob("*.h"))
+    texts = "".join(path.read_text() for path in core.rglob("*.h"))
     declared = dict(re.findall(r"^PTXMMA_(?:HOST_|CONSTEXPR_)?FN .*?\b(ptxmma_\w+)\(\s*(\w+)", texts, re.MULTILINE))
     chooses = {name for name, first in declared.items() if first.startswith("ptxmma_") and first != "ptxmma_descriptor"}
     assert {"ptxmma_describe_swizzle", "ptxmma_swizzle_address"} <= chooses  # by an enumerator, in a switch
-    for compiler in compilers.installed["c"]:
+    for compiler in compilers["c"]:
         assembly = tmp_path / f"{compiler}.s"
         # Functions that compile alike must not become jumps to each other.
         quiet = ["-fno-ipa-icf"] if compiler == "gcc" else []
-        compilers.run(compiler, "-O2", "-S", "-fcf-protection=none", *quiet, *_OPEN, "-I", include, source, "-o", assembly)
+        run(compiler, "-O2", "-S", "-fcf-protection=none", *quiet, *EXTERNAL, "-I", core, source, "-o", assembly)
         seen: set[str] = set()
         name = ""
         for line in assembly.read_text(encoding="utf-8").splitlines():
@@ -291,10 +271,10 @@ def test_addresses_agree_with_the_model(catalog: Catalog, library: Library, user
                 assert library.table(f"{stem}_{axis}", len(given)).tolist() == list(expected), (stem, axis)
 
 
-def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_path: Path) -> None:
     """Registers and elements of every operand of every variant, as the compiler works the macros out."""
     lines: dict[str, None] = {}
-    header = (include / "ptxmma" / "ptxmma.h").parent
+    header = (core / "ptxmma" / "ptxmma.h").parent
     macros = "".join(path.read_text(encoding="utf-8") for path in header.glob("*.h"))
     of_n = set(re.findall(r"#define (\w+)\(n\)", macros))
     for instruction in catalog.all():
@@ -310,7 +290,7 @@ def test_sizes_agree_with_the_model(catalog: Catalog, compilers: Compilers, incl
     assert len(lines) > 100
     source = tmp_path / "sizes.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
-    compilers.run(compilers.installed["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+    run(cc, "-std=c11", "-fsyntax-only", "-I", core, source)
 
 
 def test_metadata_agrees_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
@@ -345,7 +325,7 @@ def test_fields_go_into_a_register_and_come_out(
         assert {bit: library.call(f"{stem}_extract", word, bit) for bit in fields} == fields, stem
 
 
-def test_legal_fields_agree_with_the_spec(catalog: Catalog, compilers: Compilers, include: Path, tmp_path: Path) -> None:
+def test_legal_fields_agree_with_the_spec(catalog: Catalog, cc: str, core: Path, tmp_path: Path) -> None:
     lines: dict[str, None] = {}
     ordered = {instruction.family for instruction in catalog.all() if "::ordered_metadata" in instruction.canonical}
     for instruction in catalog.all():
@@ -365,7 +345,7 @@ def test_legal_fields_agree_with_the_spec(catalog: Catalog, compilers: Compilers
     assert len(lines) > 100
     source = tmp_path / "legal.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")
-    compilers.run(compilers.installed["c"][0], "-std=c11", "-fsyntax-only", "-I", include, source)
+    run(cc, "-std=c11", "-fsyntax-only", "-I", core, source)
 
 
 def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library) -> None:
@@ -517,9 +497,9 @@ def _variant_fields(library: Library) -> list[Any]:
     return [*[_TEXT] * 6, _ENUM * types, _U16 * extents, *[_U16] * 3, _U64]
 
 
-def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, include: Path) -> None:
+def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, core: Path) -> None:
     version = catalog.database.spec.version
-    assert f'#define PTXMMA_SPEC_VERSION "{version}"\n' in (include / "ptxmma" / "config.h").read_text(encoding="utf-8")
+    assert f'#define PTXMMA_SPEC_VERSION "{version}"\n' in (core / "ptxmma" / "config.h").read_text(encoding="utf-8")
 
 
 # --- shared memory ----------------------------------------------------------------------------------------------------------
@@ -625,17 +605,17 @@ def test_values_too_large_for_a_field_leave_its_neighbours_alone(memory: SharedM
 # --- other specs ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_made_up_family_needs_no_more_than_its_spec(root: Path, compilers: Compilers, tmp_path: Path) -> None:
+def test_a_made_up_family_needs_no_more_than_its_spec(root: Path, compilers: dict[str, list[str]], tmp_path: Path) -> None:
     """Without sparsity, block scaling and shared memory: there are no headers for them, and what remains compiles."""
     catalog = pipeline.read(root / "tests" / "toy")
-    include = _write(catalog, tmp_path)
+    core = write_headers(catalog, tmp_path, "c_headers")
     families = {c_text.identifier(entry.family) for entry in catalog.database.spec.instructions}
-    names = {path.name for path in (include / "ptxmma").glob("*.h")}
+    names = {path.name for path in (core / "ptxmma").glob("*.h")}
     assert names == {"config.h", "types.h", "targets.h", "variants.h", "ptxmma.h"} | {f"{name}.h" for name in families}
     for language, standard in _STANDARDS:
         source = tmp_path / f"toy.{'c' if language == 'c' else 'cpp'}"
         source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
-        compilers.run(compilers.installed[language][0], f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, source)
+        run(compilers[language][0], f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", core, source)
 
 
 _HOSTILE = 'x */ injected; /* " \\ ??/ \n#error injected\u202e \u00e9 */ " injected; //'
@@ -656,13 +636,13 @@ def _poisoned(value: Any) -> Any:
     return msgspec.structs.replace(value, **changed)
 
 
-def test_no_text_of_the_spec_becomes_code(catalog: Catalog, compilers: Compilers, tmp_path: Path) -> None:
+def test_no_text_of_the_spec_becomes_code(catalog: Catalog, cc: str, tmp_path: Path) -> None:
     poisoned = Catalog(msgspec.structs.replace(catalog.database, spec=_poisoned(catalog.database.spec)))
-    include = _write(poisoned, tmp_path)
+    core = write_headers(poisoned, tmp_path, "c_headers")
     source = tmp_path / "all.c"
     source.write_text('#include "ptxmma/ptxmma.h"\nint unused_file;\n', encoding="utf-8")
     for standard in ("c99", "c11"):
-        compilers.run(compilers.installed["c"][0], f"-std={standard}", *_WARNINGS, "-Dinjected=}}}", "-fsyntax-only", "-I", include, source)
+        run(cc, f"-std={standard}", *WARNINGS, "-Dinjected=}}}", "-fsyntax-only", "-I", core, source)
 
 
 _FORMULAS = [
@@ -678,12 +658,10 @@ _FORMULAS = [
 ]
 
 
-def test_formulas_mean_in_c_what_they_mean_in_the_spec(compilers: Compilers, tmp_path: Path) -> None:
-    source, target = tmp_path / "formulas.c", tmp_path / "formulas.so"
+def test_formulas_mean_in_c_what_they_mean_in_the_spec(cc: str, tmp_path: Path) -> None:
     functions = [f"uint32_t f{n}(uint32_t x, uint32_t y) {{ return {formula_text.to_c(text)}; }}" for n, text in enumerate(_FORMULAS)]
-    source.write_text("\n".join(["#include <stdint.h>", *functions, ""]), encoding="utf-8")
-    compilers.run(compilers.installed["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
-    library = ctypes.CDLL(str(target))
+    source = "\n".join(["#include <stdint.h>", *functions, ""])
+    library = header_programs.library(cc, source, tmp_path, "-std=c99", "-Wall", "-Werror")
     for number, text in enumerate(_FORMULAS):
         for x, y in itertools.product(range(8), range(8)):
             ours = getattr(library, f"f{number}")(x, y)
@@ -699,10 +677,7 @@ def test_a_comment_cannot_be_left(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['"', "\\", "??/", "\n", "\x00", "\u00e9", "\\x41", "%d"])
-def test_a_string_holds_its_text_and_nothing_else(text: str, compilers: Compilers, tmp_path: Path) -> None:
-    source = tmp_path / "text.c"
-    source.write_text(f"const char text[] = {c_text.string(text)};\n", encoding="utf-8")
-    target = tmp_path / "text.so"
-    compilers.run(compilers.installed["c"][0], "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", target)
+def test_a_string_holds_its_text_and_nothing_else(text: str, cc: str, tmp_path: Path) -> None:
+    library = header_programs.library(cc, f"const char text[] = {c_text.string(text)};\n", tmp_path, "-std=c99", "-Wall", "-Werror")
     wanted = text.encode("utf-8") + b"\0"
-    assert bytes((ctypes.c_char * len(wanted)).in_dll(ctypes.CDLL(str(target)), "text")) == wanted
+    assert bytes((ctypes.c_char * len(wanted)).in_dll(library, "text")) == wanted

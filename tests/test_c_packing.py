@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import header_programs
+from header_programs import EXTERNAL, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit import c_headers, c_text, matrices
+from ptxmma.generator.emit import c_text
 
 Bytes = npt.NDArray[np.uint8]
 _OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NULL, _MULTIPLE = 0, 1, 2, 3, 4, 7, 8
@@ -38,34 +39,13 @@ class Function(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("headers")
-    for output in (*c_headers.emit(catalog), *matrices.emit(catalog)):
-        path = folder / output.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(output.text, encoding="utf-8")
-    return folder / "generated/include"
-
-
-def _compiled(*command: str | Path) -> None:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
-@pytest.fixture(scope="module")
-def library(include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    gcc = shutil.which("gcc")
-    if gcc is None:
-        pytest.skip("gcc is not installed")
-    folder = tmp_path_factory.mktemp("library")
+def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
     assert headers
-    (folder / "all.c").write_text("".join(f"#include <ptxmma/{name}>\n" for name in headers), encoding="utf-8")
+    source = "".join(f"#include <ptxmma/{name}>\n" for name in headers)
     # Addresses, shifts and bounds of the library itself are checked as well as it runs.
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-fsanitize-undefined-trap-on-error"]
-    open_ = ["-DPTXMMA_HOST_FN=", "-DPTXMMA_FN="]
-    _compiled(gcc, "-std=c99", "-shared", "-fPIC", "-O1", *checks, *open_, "-I", include, folder / "all.c", "-o", folder / "all.so")
-    return ctypes.CDLL(str(folder / "all.so"))
+    return header_programs.library(cc, source, tmp_path_factory.mktemp("library"), "-std=c99", "-O1", *checks, *EXTERNAL, "-I", include)
 
 
 @pytest.fixture(scope="module")
@@ -430,9 +410,7 @@ _SANITIZED = """
 """
 
 
-def test_nothing_leaves_its_bounds(include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path) -> None:
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
+def test_nothing_leaves_its_bounds(cc: str, include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path) -> None:
     parts = []
     for function in functions:
         operand, n = function.operand, f"{function.n}, " if function.n is not None else ""
@@ -465,8 +443,8 @@ def test_nothing_leaves_its_bounds(include: Path, functions: list[Function], spa
     source, program = tmp_path / "driver.c", tmp_path / "driver"
     source.write_text(f"{includes}{_SANITIZED}{''.join(numbered)}int main(void) {{\n{calls}  return 0;\n}}\n", encoding="utf-8")
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    _compiled("gcc", "-std=c99", "-g", *checks, "-I", include, source, "-o", program)
-    _compiled(program)
+    run(cc, "-std=c99", "-g", *checks, "-I", include, source, "-o", program)
+    run(program)
 
 
 # --- devices ----------------------------------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import header_programs
+from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma import paths
 from ptxmma.arrays import elements
-from ptxmma.catalog.instructions import Catalog, load
+from ptxmma.catalog.instructions import load
 from ptxmma.generator import pipeline
-from ptxmma.generator.emit import c_headers, matrices, shared_layout
+from ptxmma.generator.emit import shared_layout
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout
 
-_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
 _OK, _SIZE, _ALIGNMENT, _RANGE, _NULL, _MULTIPLE = 0, 1, 2, 3, 7, 8
 _SPEC = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
@@ -142,37 +141,9 @@ class _Descriptor(ctypes.Structure):
     _fields_ = [(field.name, ctypes.c_uint32) for field in _FIELDS]
 
 
-def _run(*command: str | Path) -> None:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
 @pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("headers")
-    for emitter in (c_headers, matrices, shared_layout):
-        for output in emitter.emit(catalog):
-            path = folder / output.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(output.text, encoding="utf-8")
-    return folder / "generated" / "include"
-
-
-@pytest.fixture(scope="module")
-def compiler() -> str:
-    program = shutil.which("gcc") or shutil.which("clang")
-    if program is None:
-        pytest.skip("no C compiler (gcc or clang) is installed")
-    return program
-
-
-@pytest.fixture(scope="module")
-def library(compiler: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "library.c").write_text(_LIBRARY, encoding="utf-8")
-    target = folder / "library.so"
-    _run(compiler, "-std=c99", "-shared", "-fPIC", "-O2", "-DPTXMMA_FN=", "-I", include, folder / "library.c", "-o", target)
-    return ctypes.CDLL(str(target))
+def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return header_programs.library(cc, _LIBRARY, tmp_path_factory.mktemp("library"), "-std=c99", "-O2", *EXTERNAL, "-I", include)
 
 
 def _layouts() -> Iterator[SharedLayout]:
@@ -209,15 +180,6 @@ def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
 def _pointer(array: Any) -> ctypes.c_void_p:
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
-
-
-@pytest.mark.parametrize(("language", "standard"), [("gcc", "c99"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")])
-def test_the_header_compiles_alone(language: str, standard: str, include: Path, tmp_path: Path) -> None:
-    if shutil.which(language) is None:
-        pytest.skip(f"{language} is not installed")
-    source = tmp_path / ("alone.cpp" if "+" in standard else "alone.c")
-    source.write_text('#include "ptxmma/shared_layout.h"\nint unused_file;\n', encoding="utf-8")
-    _run(language, f"-std={standard}", *_WARNINGS, "-Wno-unused-function", "-fsyntax-only", "-I", include, source)
 
 
 def test_a_spec_without_shared_memory_has_no_such_header(root: Path) -> None:
@@ -280,7 +242,7 @@ def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
     assert library.ptxmma_shared_tensor_map(ctypes.byref(_Layout.of(layout)), None) == _NULL
 
 
-def test_the_swizzle_of_a_tensor_map(compiler: str, include: Path, tmp_path: Path) -> None:
+def test_the_swizzle_of_a_tensor_map(cc: str, include: Path, tmp_path: Path) -> None:
     names = {mode.name: mode.tma for mode in _MODES.values()}
     source = tmp_path / "swizzle.c"
     enumerators = ", ".join(f"{name} = {number}" for number, name in enumerate(names.values(), 10))
@@ -288,8 +250,8 @@ def test_the_swizzle_of_a_tensor_map(compiler: str, include: Path, tmp_path: Pat
     source.write_text(
         f'#include "ptxmma/shared_layout.h"\nenum {{{enumerators}}};\nint main(void) {{ return !({checks}); }}\n', encoding="utf-8"
     )
-    _run(compiler, "-I", include, source, "-o", tmp_path / "swizzle")
-    _run(tmp_path / "swizzle")
+    run(cc, "-I", include, source, "-o", tmp_path / "swizzle")
+    run(tmp_path / "swizzle")
 
 
 def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
@@ -461,26 +423,26 @@ def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
     assert (counted.value, encoded.value) == (7, 7)
 
 
-def test_nothing_is_accessed_out_of_bounds(compiler: str, include: Path, tmp_path: Path) -> None:
+def test_nothing_is_accessed_out_of_bounds(cc: str, include: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "sanitized.c", tmp_path / "sanitized"
     source.write_text(_SANITIZED, encoding="utf-8")
-    flags = ["-std=c99", "-g", "-O1", *_WARNINGS, "-Wno-unused-function", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    _run(compiler, *flags, "-I", include, source, "-o", target)
-    _run(target)
+    flags = ["-std=c99", "-g", "-O1", *WARNINGS, "-Wno-unused-function", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    run(cc, *flags, "-I", include, source, "-o", target)
+    run(target)
 
 
 @pytest.mark.nvcc
 def test_device_code_may_call_the_functions(nvcc: str, include: Path, tmp_path: Path) -> None:
     source = tmp_path / "device.cu"
     source.write_text(_DEVICE, encoding="utf-8")
-    _run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "device.cubin")
+    run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "device.cubin")
 
 
 @pytest.mark.nvcc
 def test_device_code_moves_vectors(nvcc: str, include: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "device.cu", tmp_path / "device.ptx"
     source.write_text(_DEVICE, encoding="utf-8")
-    _run(nvcc, "-arch=sm_90", "-std=c++17", "-I", include, "-ptx", source, "-o", target)
+    run(nvcc, "-arch=sm_90", "-std=c++17", "-I", include, "-ptx", source, "-o", target)
     text = target.read_text(encoding="utf-8")
     for access in (r"ld(\.global)?\.v4", r"st(\.shared)?\.v4", r"ld(\.shared)?\.v4", r"st(\.global)?\.v4"):
         assert re.search(rf"\b{access}\.[bu]32", text), access
@@ -492,7 +454,7 @@ def test_device_code_moves_vectors(nvcc: str, include: Path, tmp_path: Path) -> 
 def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "device.cu", tmp_path / "device.so"
     source.write_text(_DEVICE, encoding="utf-8")
-    _run(nvcc, "-arch=sm_90", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-I", include, source, "-o", target)
+    run(nvcc, "-arch=sm_90", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-I", include, source, "-o", target)
     library = ctypes.CDLL(str(target))
     for layout in _layouts():
         matrix, memory = _matrix(layout)

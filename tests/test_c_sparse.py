@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import header_programs
+from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import c_headers, c_text, cuda, matrices
@@ -24,7 +25,6 @@ from ptxmma.model import ElementType, Granularity
 
 Codes = npt.NDArray[np.uint64]
 
-_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-pedantic"]
 _OK, _SIZE, _ALIGNMENT, _RANGE, _FIELD, _NOT_SPARSE, _NOT_FINITE, _NULL, _MULTIPLE = range(9)
 _GUARD = 0xA5
 
@@ -56,38 +56,10 @@ class Place(ctypes.Structure):
     _fields_ = (("row", ctypes.c_size_t), ("col", ctypes.c_size_t), ("chunk", ctypes.c_size_t))
 
 
-def write_headers(catalog: Catalog, folder: Path) -> Path:
-    for output in (*c_headers.emit(catalog), *matrices.emit(catalog)):
-        path = folder / output.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(output.text, encoding="utf-8")
-    return folder / "generated/include"
-
-
-def compiled(*command: str | Path) -> None:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
 @pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_headers(catalog, tmp_path_factory.mktemp("headers"))
-
-
-@pytest.fixture(scope="module")
-def gcc() -> str:
-    program = shutil.which("gcc")
-    if program is None or shutil.which("g++") is None:
-        pytest.skip("gcc is not installed")
-    return program
-
-
-@pytest.fixture(scope="module")
-def library(gcc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "all.c").write_text("#include <ptxmma/sparse.h>\n", encoding="utf-8")
-    compiled(gcc, "-shared", "-fPIC", "-O3", "-DPTXMMA_HOST_FN=", "-DPTXMMA_FN=", "-I", include, folder / "all.c", "-o", folder / "all.so")
-    return ctypes.CDLL(str(folder / "all.so"))
+def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    source, folder = "#include <ptxmma/sparse.h>\n", tmp_path_factory.mktemp("library")
+    return header_programs.library(cc, source, folder, "-O3", *EXTERNAL, "-I", include)
 
 
 @pytest.fixture(scope="module")
@@ -199,22 +171,6 @@ def strided(kind: Kind, cols: int, pad: int) -> int:
 # --- compiling --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("compiler", "standard", "suffix"), [("gcc", "c99", "c"), ("gcc", "c11", "c"), ("g++", "c++11", "cpp"), ("g++", "c++17", "cpp")]
-)
-def test_every_header_compiles_alone(
-    catalog: Catalog, gcc: str, include: Path, tmp_path: Path, compiler: str, standard: str, suffix: str
-) -> None:
-    assert gcc
-    sources: list[Path] = []
-    for output in matrices.emit(catalog):
-        if output.path.endswith(".h"):
-            sources.append(tmp_path / f"{len(sources)}.{suffix}")
-            sources[-1].write_text(f"#include <{output.path.removeprefix('generated/include/')}>\nint unused_file;\n", encoding="utf-8")
-    assert len(sources) > 5
-    compiled(compiler, f"-std={standard}", *_WARNINGS, "-fsyntax-only", "-I", include, *sources)
-
-
 @pytest.mark.nvcc
 def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path: Path) -> None:
     options = ["-std=c++17", "-Werror", "all-warnings", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", str(include)]
@@ -321,7 +277,7 @@ uint32_t lane() { return ptxmma::sparse::mma_sp_m16n8k16_metadata_b16::row(3, 4)
 def test_macros_of_a_program_do_no_harm(nvcc: str, root: Path, tmp_path: Path) -> None:
     (tmp_path / "unusual.cu").write_text(_UNUSUAL, encoding="utf-8")
     options = ["-std=c++17", "-arch=sm_90a", "-Werror", "all-warnings", "-I", str(root / "generated/include"), "-c"]
-    compiled(nvcc, *options, tmp_path / "unusual.cu", "-o", tmp_path / "unusual.o")
+    run(nvcc, *options, tmp_path / "unusual.cu", "-o", tmp_path / "unusual.o")
 
 
 def test_device_headers_are_ascii(catalog: Catalog) -> None:
@@ -333,7 +289,7 @@ def test_device_headers_are_ascii(catalog: Catalog) -> None:
 def test_impossible_matrices_are_refused_before_a_launch(nvcc: str, include: Path, tmp_path: Path) -> None:
     (tmp_path / "refused.cu").write_text(_REFUSED, encoding="utf-8")
     options = ["-std=c++17", "-arch=sm_90a", "-shared", "-Xcompiler", "-fPIC", "-I", str(include)]
-    compiled(nvcc, *options, tmp_path / "refused.cu", "-o", tmp_path / "refused.so")
+    run(nvcc, *options, tmp_path / "refused.cu", "-o", tmp_path / "refused.so")
     line = ctypes.CDLL(str(tmp_path / "refused.so")).first_wrong()
     assert not line, _REFUSED.splitlines()[line - 1]
 
@@ -426,10 +382,10 @@ size_t first_difference(ptxmma_sparse_kind (*of)(void), const uint64_t *chunks, 
 """
 
 
-def test_a_set_of_halves_is_that_of_the_chunk(gcc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
+def test_a_set_of_halves_is_that_of_the_chunk(cc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
     (tmp_path / "sets.c").write_text(_SETS, encoding="utf-8")
     options = ["-shared", "-fPIC", "-O1", "-DPTXMMA_HOST_FN=", "-DPTXMMA_FN="]
-    compiled(gcc, *options, "-I", include, tmp_path / "sets.c", "-o", tmp_path / "sets.so")
+    run(cc, *options, "-I", include, tmp_path / "sets.c", "-o", tmp_path / "sets.so")
     library = ctypes.CDLL(str(tmp_path / "sets.so"))
     library.first_difference.restype = ctypes.c_size_t
     random = np.random.default_rng(7)
@@ -702,27 +658,15 @@ int main(void) {
 """
 
 
-def test_nothing_leaves_its_bounds(gcc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
+def test_nothing_leaves_its_bounds(cc: str, include: Path, kinds: list[Kind], tmp_path: Path) -> None:
     source, program = tmp_path / "driver.c", tmp_path / "driver"
     source.write_text(_DRIVER.replace("KINDS", ", ".join(f"{kind.name}()" for kind in kinds)), encoding="utf-8")
-    compiled(
-        gcc, "-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", include, source, "-o", program
-    )
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
+    run(cc, "-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", include, source, "-o", program)
+    run(program)
 
 
-def test_the_benchmark_runs(gcc: str, root: Path, include: Path, tmp_path: Path) -> None:
-    assert gcc
-    assert set(bench(include, root, tmp_path, "256", "512", "3")) >= {"memcpy", "check", "compress", "decompress", "compress/memcpy"}
-
-
-def bench(
-    include: Path, root: Path, folder: Path, *arguments: str, options: tuple[str, ...] = ("-O3", "-march=native")
-) -> dict[str, float]:
-    """What ``bench_sparse.c`` measures: ``bench_sparse [rows [cols [rounds]]]``."""
-    program = folder / "bench_sparse"
-    compiled("gcc", "-std=c99", *_WARNINGS, *options, "-I", include, root / "tests/bench_sparse.c", "-o", program)
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
-    times: dict[str, float] = json.loads(done.stdout)
-    return times
+def test_the_benchmark_runs(cc: str, root: Path, include: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bench_sparse"
+    run(cc, "-std=c99", *WARNINGS, "-O3", "-march=native", "-I", include, root / "tests/bench_sparse.c", "-o", program)
+    done = subprocess.run([program, "256", "512", "3"], capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) >= {"memcpy", "check", "compress", "decompress", "compress/memcpy"}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in, write_headers
+from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
+from header_programs import write_headers
 from ptxmma.catalog.cplusplus import front_name, shown
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator import pipeline
@@ -29,21 +30,8 @@ _SAME = "template <class, class> struct same { static constexpr bool value = fal
 
 
 @pytest.fixture(scope="module")
-def include(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_headers(catalog, tmp_path_factory.mktemp("headers"))
-
-
-@pytest.fixture(scope="module")
 def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
     return Nvcc(nvcc, catalog, include)
-
-
-@pytest.fixture(scope="module")
-def cxx() -> str:
-    program = shutil.which("g++") or shutil.which("clang++")
-    if program is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
-    return program
 
 
 def kernel(statements: str) -> str:

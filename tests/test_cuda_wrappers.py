@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cuda_calls import Kernels, Nvcc, calls, instructions_in, write_headers
+from cuda_calls import Kernels, Nvcc, calls, instructions_in
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 
@@ -27,8 +27,8 @@ def _targets() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def compiler(nvcc: str, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Nvcc:
-    return Nvcc(nvcc, catalog, write_headers(catalog, tmp_path_factory.mktemp("headers")))
+def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
+    return Nvcc(nvcc, catalog, include)
 
 
 @pytest.mark.parametrize("target", _targets() or [pytest.param("", marks=pytest.mark.skip(reason="nvcc is not installed"))])

@@ -84,8 +84,8 @@ def test_family(family: str, catalog: Catalog) -> None:
 
 
 def test_target_and_version(catalog: Catalog) -> None:
+    accepted = {each.canonical: each.accepted_by() for each in catalog.all()}
     for target, ptx in (("sm_90a", "8.0"), ("sm_89", "8.4"), ("sm_120a", "8.7"), ("sm_80", "7.0")):
-        accepted = {each.canonical: each.accepted_by() for each in catalog.all()}
         legal = {spelling for spelling, targets in accepted.items() if target in targets and targets[target] <= ptx}
         rows = _list("--all", "--target", target, "--ptx", ptx)
         assert legal == _spellings(rows)

@@ -42,6 +42,7 @@ def build(folder: Path) -> Iterator[Path]:
     """Write a module for each target, with all that LLVM selects for it."""
     known: dict[_Signature, None] = {}
     functions = [_function(name, signature) for name in _names() if (signature := _signature(name, known))]
+    folder.mkdir(parents=True, exist_ok=True)
     for chip, version in TARGETS:
         place = folder / f"{chip}_ptx{version}.ptx"
         if not place.exists():
