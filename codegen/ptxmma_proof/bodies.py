@@ -7,8 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof.assemblers import Assembler
@@ -18,14 +17,14 @@ _FILE = "module.ptx"
 _ERROR = re.compile(rf"^ptxas (?:{re.escape(_FILE)}, line (\d+); )?(?:error|fatal)\s*: (.*)$", re.MULTILINE)
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Said(NamedTuple):
     """An error: the text, and the line of the body; 0 for one above it, or in no line."""
 
     line: int
     text: str
 
 
-class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Attempt(NamedTuple):
     """What an assembler said of a body."""
 
     accepted: bool

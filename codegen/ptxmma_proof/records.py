@@ -18,7 +18,7 @@ def totals(parts: Mapping[str, Part]) -> dict[str, int]:
     sums = Counter[str]()
     for part in parts.values():
         sums.update(part.totals)
-    return {name: sums[name] for name in sums}
+    return dict(sums)
 
 
 def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
@@ -46,19 +46,11 @@ def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
         return list(lines)
     if _asked(run) != _asked(known):
         raise ValueError(f"{path} is the record of other assemblers or targets; ask about every family: leave --family out")
-    # Of families that were asked together, before there were numbers of each, there are only sums.
-    together = {family_of[line.instruction] for line in asked} - known.families.keys()
-    if (again := together & run.families.keys()) and (missing := together - again):
-        raise ValueError(f"{path} has the numbers of {', '.join(sorted(together))} together; ask about {', '.join(sorted(missing))}, too")
     assembled = [*kept, *(line for line in lines if isinstance(line, Assembled))]
     answers = {line.name: line for line in (*before, *lines) if isinstance(line, Answer)}
     left = {family_of[line.instruction] for line in kept}
     parts = {family: part for family, part in known.families.items() if family in left} | run.families
-    sums = Counter(totals(parts))
-    if together and not again:
-        sums.update(known.totals)
-        sums.subtract(totals(known.families))
-    whole = msgspec.structs.replace(run, families=parts, totals=dict(sums))
+    whole = msgspec.structs.replace(run, families=parts, totals=totals(parts))
     return [whole, *assembled, *(answers[name] for name in sorted({line.answer for line in assembled}))]
 
 

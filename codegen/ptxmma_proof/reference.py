@@ -80,13 +80,8 @@ class Example(NamedTuple):
         return hashlib.sha256("\n".join(squeezed).encode()).hexdigest()[:16]
 
     @property
-    def shortened(self) -> bool:
-        """Whether dots stand for something that is not printed."""
-        return _ELLIPSIS.search(self.text) is not None
-
-    @property
     def whole(self) -> str:
-        """Its text without such dots; its lines keep their numbers."""
+        """Its text without the dots for what is not printed; its lines keep their numbers."""
         return _ELLIPSIS.sub("", self.text)
 
     @property

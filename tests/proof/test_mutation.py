@@ -100,7 +100,7 @@ def test_a_sample_is_the_same_each_time_and_has_every_file(every: dict[str, Muta
 
 
 def test_formulas_change_in_one_place() -> None:
-    texts = [text for _, text in formulas.changed("lane // 4 + 8 * (i % 2)", ["bits", "i", "lane"])]
+    texts = list(formulas.changed("lane // 4 + 8 * (i % 2)", ["bits", "i", "lane"]))
     assert "lane % 4 + 8 * (i % 2)" in texts
     assert "lane // 5 + 8 * (i % 2)" in texts
     assert "bits // 4 + 8 * (i % 2)" in texts

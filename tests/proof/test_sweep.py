@@ -213,19 +213,6 @@ def test_a_run_of_a_family_keeps_the_lines_of_others(catalog: Catalog, tmp_path:
     other = (msgspec.structs.replace(tools[0], sha256="2" * 64),)
     with pytest.raises(ValueError, match="is the record of other assemblers or targets; ask about every family: leave --family out"):
         records.updated(path, record("2026-02-02", {"wgmma": "c"}, other), catalog)
-    lumped = [msgspec.structs.replace(first[0], families={}), *first[1:]]
-    witnesses.write(path, lumped)
-    run, *_ = records.updated(path, record("2026-02-02", {"wmma": "a"}), catalog)
-    assert isinstance(run, Run)
-    assert run.totals == {"answers": 33}  # with those of mma and wgmma, which nobody counted one by one
-    with pytest.raises(ValueError, match="has the numbers of mma, wgmma together; ask about mma, too"):
-        records.updated(path, record("2026-02-02", {"wgmma": "c"}), catalog)
-    witnesses.write(path, records.updated(path, record("2026-02-02", {"wmma": "a"}), catalog))
-    run, *_ = records.updated(path, record("2026-03-03", {"mma": "a", "wgmma": "c"}), catalog)
-    assert isinstance(run, Run)
-    assert run.totals == {"answers": 33}
-    assert run.families.keys() == {"mma", "wgmma", "wmma"}
-    witnesses.write(path, lumped)
     whole = record("2026-02-02", {"mma": "a", "wgmma": "c"}, other)
     assert records.updated(path, whole, catalog) == whole  # nothing of the other assemblers is left
 

@@ -148,7 +148,7 @@ def _changes(path: Path_, value: Any, known: Sequence[str], document: Document) 
         yield from ((path, other) for other in formulas.numbers(value))
     elif isinstance(value, str) and (names[-1] in _FORMULAS or _TABLES.intersection(names[:-1])):
         known = sorted(set(formulas.variables(" ".join(_texts(_at(document.data, path[:-1]))))))
-        yield from ((path, other) for _, other in formulas.changed(value, known))
+        yield from ((path, other) for other in formulas.changed(value, known))
     elif isinstance(value, str):
         yield from ((path, other) for other in _other_texts(names[-1], value, known))
     elif isinstance(value, list) or names[-1] in _CONDITIONS:

@@ -18,23 +18,16 @@ def variables(text: str) -> list[str]:
     return [token for token in _TOKEN.findall(text) if _is_variable(token)]
 
 
-def changed(text: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Every formula that differs from ``text`` in one thing, each with what was changed: "operator", "number" or "variable".
+def changed(text: str, known: Sequence[str]) -> Iterator[str]:
+    """Every formula that differs from ``text`` in one operator, number or variable.
 
     Args:
         text: the formula.
         known: the variables that may stand in it, sorted; one is replaced by the next.
     """
     for match in _TOKEN.finditer(text):
-        for kind, other in _others(match[0], known):
-            yield kind, text[: match.start()] + other + text[match.end() :]
-
-
-def numbers_changed(text: str) -> Iterator[str]:
-    """Every text that differs in one number."""
-    for match in re.finditer(r"\d+", text):
-        for other in numbers(int(match[0])):
-            yield text[: match.start()] + str(other) + text[match.end() :]
+        for other in _others(match[0], known):
+            yield text[: match.start()] + other + text[match.end() :]
 
 
 def numbers(value: int) -> list[int]:
@@ -42,15 +35,15 @@ def numbers(value: int) -> list[int]:
     return list(dict.fromkeys(other for other in (value + 1, value - 1, value * 2) if other != value))
 
 
-def _others(token: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _others(token: str, known: Sequence[str]) -> Iterator[str]:
     if token.isdigit():
-        yield from (("number", str(other)) for other in numbers(int(token)) if other >= 0)
+        yield from (str(other) for other in numbers(int(token)) if other >= 0)
     elif token in _MISTAKEN:
-        yield "operator", _MISTAKEN[token]
+        yield _MISTAKEN[token]
     elif _is_variable(token):
         others = [name for name in known if name != token]
         if others:
-            yield "variable", next((name for name in others if name > token), others[0])
+            yield next((name for name in others if name > token), others[0])
 
 
 def _is_variable(token: str) -> bool:

@@ -24,7 +24,7 @@ from ptxmma_proof.peers.binding import bind
 from ptxmma_proof.peers.compared import Counted, Difference, role
 from ptxmma_proof.peers.element_places import evaluated
 from ptxmma_proof.peers.headers import Atom
-from ptxmma_proof.peers.probe import Probe, SharedRead
+from ptxmma_proof.peers.probe import Probe
 from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
 
 #: Why some peers differ, written by a person.
@@ -179,7 +179,7 @@ def run(
     except FileNotFoundError as error:
         raise MissingPeerError(str(error)) from None
     records, bindings = _records(catalog, known, read)
-    peer = Peer(tuple(records), tuple(map(_shared_record, read.shared)), read.fields)
+    peer = Peer(tuple(records), tuple(_shared(read)), read.fields)
     counted = compared.compare(peer, catalog)
     torch = pytorch.compare(catalog)
     tools = [
@@ -265,21 +265,12 @@ def _records(catalog: Catalog, atoms: list[Atom], probed: Probe) -> tuple[list[A
     return records, differences
 
 
-def _shared_record(operand: SharedRead) -> SharedRecord:
-    """The record of an operand in shared memory; its texts say what CuTe's own function returns."""
-    record = SharedRecord(
-        atom=operand.name,
-        majorness=operand.majorness,
-        bits=operand.bits,
-        rows=operand.x,
-        depth=operand.k,
-        layout=operand.text,
-        image=operand.image,
-        descriptor=operand.descriptor,
-    )
-    if compared.image(record).reshape(-1).tolist() != list(operand.offsets):
-        raise AssertionError(f"{operand.text} over {operand.image}: read back, it is another function than CuTe's")
-    return record
+def _shared(read: Probe) -> Iterator[SharedRecord]:
+    """The operands in shared memory; their texts say what CuTe's own function returns."""
+    for record, offsets in read.shared:
+        if compared.image(record).reshape(-1).tolist() != offsets:
+            raise AssertionError(f"{record.layout} over {record.image}: read back, it is another function than CuTe's")
+        yield record
 
 
 def _lacking(catalog: Catalog, had: set[str]) -> int:

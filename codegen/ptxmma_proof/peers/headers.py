@@ -63,13 +63,6 @@ class Atom(NamedTuple):
     statements: tuple[Statement, ...]
     has_layouts: bool
 
-    @property
-    def architecture(self) -> str:
-        """The number in the file's name: ``"80"``."""
-        number = re.search(r"mma_sm(\d+)", self.file)
-        assert number
-        return number[1]
-
 
 def installed() -> Cutlass | None:
     """The headers of the installed package, or None."""

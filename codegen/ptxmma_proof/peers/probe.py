@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxmma_proof.peers.headers import Atom, Cutlass
+from ptxmma_proof.peers.recorded import SharedRecord
 
 Values = npt.NDArray[np.int64]
 
@@ -38,24 +39,6 @@ class Read(msgspec.Struct, frozen=True):
     compression: int  # elements of A that a byte of metadata describes; 0 without
 
 
-class SharedRead(msgspec.Struct, frozen=True):
-    """An operand in one of CuTe's shared-memory atoms, tiled, and the descriptor that CuTe makes for it.
-
-    It has ``x`` rows of ``k`` elements of ``bits`` bits.  ``image`` is its layout before the swizzle, ``text`` that of the atom;
-    ``offsets`` are the bytes from the start at which CuTe's own function lays its elements (x, k), row by row.
-    """
-
-    name: str
-    majorness: str
-    bits: int
-    x: int
-    k: int
-    text: str
-    image: str
-    descriptor: int
-    offsets: tuple[int, ...]
-
-
 class Probe(msgspec.Struct, frozen=True):
     """All that was read: layouts by number, as CuTe prints them and, where threads hold elements, value by value."""
 
@@ -64,7 +47,8 @@ class Probe(msgspec.Struct, frozen=True):
     values: dict[int, Values]
     atoms: dict[str, Read]
     fields: dict[str, int]  # the bits of each field of a descriptor
-    shared: list[SharedRead]
+    #: Operands in shared memory, each with the bytes from the start at which CuTe lays its elements (x, k), row by row.
+    shared: list[tuple[SharedRecord, list[int]]]
 
     @property
     def threads(self) -> set[int]:
@@ -261,7 +245,10 @@ def _parsed(printed: str, compiler: str) -> Probe:
     return probe
 
 
-def _shared(rest: str, descriptor: int, image: str, offsets: str) -> SharedRead:
-    name, majorness, bits, x, k, text = rest.split(" ", 5)
-    places = tuple(map(int, offsets.split()[1:]))
-    return SharedRead(name, majorness, int(bits), int(x), int(k), text, image.partition(" ")[2], descriptor, places)
+def _shared(rest: str, descriptor: int, image: str, offsets: str) -> tuple[SharedRecord, list[int]]:
+    atom, majorness, bits, rows, depth, layout = rest.split(" ", 5)
+    image = image.partition(" ")[2]
+    record = SharedRecord(
+        atom=atom, majorness=majorness, bits=int(bits), rows=int(rows), depth=int(depth), layout=layout, image=image, descriptor=descriptor
+    )
+    return record, list(map(int, offsets.split()[1:]))
