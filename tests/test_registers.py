@@ -7,7 +7,8 @@ import math
 import pickle
 import re
 import tracemalloc
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import ptxmma
-from ptxmma.arrays import elements, tiling
+from ptxmma.arrays import dlpack, elements, tiling
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
@@ -413,7 +414,7 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         ),
         (lambda: _A.pack(_ONE[0]), "a has shape (16,); it takes (..., R, C)"),
         (lambda: _A.pack(_ONE.astype(np.float32)), "a has dtype float32; f16 takes float16, or uint16 for raw bits"),
-        (lambda: _A.pack([[1.0]]), "a must be a NumPy array or a torch tensor, not list"),
+        (lambda: _A.pack([[1.0]]), "a must be a NumPy array, a torch tensor or an array with __dlpack__, not list"),
         (lambda: _A.pack(np.zeros((0, 16, 16), np.float16)), "a: an array of shape (0, 16, 16) has no elements"),
         (
             lambda: _A.pack_tiles(_ONE[:15]),
@@ -822,3 +823,97 @@ def test_what_is_unknown_can_be_pickled(spelling: str) -> None:
     assert type(again) is UnknownInstruction
     assert (again.spelling, again.reason, again.close) == (caught.value.spelling, caught.value.reason, caught.value.close)
     assert str(again) == str(caught.value)
+
+
+# --- arrays of other libraries ----------------------------------------------------------------------------------------------------
+
+
+#: Whether this NumPy knows the versions of DLPack.
+_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
+class _Offering:
+    """An array of another library, which speaks DLPack as of some version."""
+
+    def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0), copies: bool = True) -> None:
+        self.array, self.versions, self.device, self.copies = array, versions, device, copies
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, **wanted: Any) -> Any:
+        if wanted and not self.versions:
+            raise TypeError("unexpected keyword arguments")
+        if wanted.get("dl_device") and not self.copies:
+            raise BufferError("cannot copy")
+        capsule = self.array.__dlpack__(**({"max_version": (1, 0)} if self.versions and _VERSIONED else {}))
+        return self.altered(capsule)
+
+    def altered(self, capsule: Any) -> Any:
+        return capsule
+
+
+class _Coded(_Offering):
+    """One whose elements have another code than NumPy gives them."""
+
+    code = (4, 16, 1)
+
+    def altered(self, capsule: Any) -> Any:
+        tensor = dlpack.tensor_of(capsule)
+        tensor.code, tensor.bits, tensor.lanes = self.code
+        return capsule
+
+
+@pytest.mark.parametrize("versions", [True, False])
+@pytest.mark.parametrize(
+    "view", [lambda array: array, lambda array: array.T, lambda array: array[::-1, ::2], lambda array: np.broadcast_to(array[:1], (16, 32))]
+)
+def test_arrays_come_through_dlpack(versions: bool, view: Callable[[Array], Array]) -> None:
+    array = view(np.arange(512, dtype=np.float16).reshape(16, 32))
+    array = (
+        np.require(array, requirements="W") if not (versions and _VERSIONED) else array
+    )  # older capsules cannot say that it may only be read
+    taken = elements.as_array(_Offering(array, versions=versions))
+    np.testing.assert_array_equal(taken, array, strict=True)
+    assert not np.shares_memory(taken, array)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [((4, 16, 1), "bfloat16"), ((10, 8, 1), "float8_e4m3fn"), ((12, 8, 1), "float8_e5m2"), ((14, 8, 1), "float8_e8m0fnu")]
+)
+def test_types_that_numpy_lacks_come_through_dlpack(code: tuple[int, int, int], name: str) -> None:
+    bits = np.arange(256, dtype=f"u{code[1] // 8}").reshape(16, 16)
+    taken = elements.as_array(type("Coded", (_Coded,), {"code": code})(bits))
+    assert taken.dtype.name == name
+    np.testing.assert_array_equal(taken.view(bits.dtype), bits)
+
+
+def test_an_array_on_a_device_is_copied_or_refused() -> None:
+    array = np.ones((16, 16), np.float16)
+    assert _A.pack(_Offering(array, device=(2, 0))).shape == (32, 4)
+    for refuses in ({"versions": False}, {"copies": False}):
+        with pytest.raises(ValueError, match="a is a _Offering that is not in the host's memory, and its library does not copy it"):
+            _A.pack(_Offering(array, device=(2, 0), **refuses))
+
+
+@pytest.mark.parametrize("code", [(17, 4, 2), (5, 64, 1), (0, 16, 4), (2, 4, 1)])
+def test_what_no_dtype_holds_is_refused(code: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match=f"a has a DLPack type that no dtype holds: code {code[0]}, {code[1]} bits, {code[2]} in each"):
+        _A.pack(type("Coded", (_Coded,), {"code": code})(np.ones((16, 16), np.uint64)))
+
+
+def test_arrays_come_through_their_interface() -> None:
+    array = np.arange(256, dtype=np.float16).reshape(16, 16)
+    other = types.SimpleNamespace(__array_interface__=array.__array_interface__, kept=array)
+    np.testing.assert_array_equal(_A.pack(other), _A.pack(array))
+
+
+def test_tensors_come_through_dlpack_with_their_types() -> None:
+    torch = pytest.importorskip("torch")
+    for name in ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "bool"):
+        tensor = torch.arange(64).remainder(2).reshape(8, 8).to(getattr(torch, name))
+        taken = elements.as_array(_Offering(tensor.t()))
+        assert taken.dtype.name == name
+        np.testing.assert_array_equal(taken.astype(np.float64), tensor.t().double().numpy())
+    with pytest.raises(ValueError, match="a is a tensor on the device meta, which has no elements"):
+        _A.pack(torch.ones(16, 16, dtype=torch.float16, device="meta"))

@@ -490,7 +490,7 @@ def test_the_first_of_a_batch_is_named(formats: dict[str, Format]) -> None:
         (np.ones((2, 32), np.float32), {"tensor_scale": "a"}, "tensor_scale = 'a'; it must be a positive number that float32 holds"),
         (np.ones((2, 32), np.float32), {"tensor_scale": [1.0, 2.0]}, r"tensor_scale = \[1.0, 2.0\]; it must be"),
         (np.ones((2, 32), np.float32), {"tensor_scale": 10**400}, "tensor_scale = 10{400}; it must be"),
-        ([[1.0] * 32], {}, "must be a NumPy array or a torch tensor, not list"),
+        ([[1.0] * 32], {}, "must be a NumPy array, a torch tensor or an array with __dlpack__, not list"),
         (np.ones((2, 32), np.float32), {"tensor_scale": 0.0}, "tensor_scale = 0.0; it must be a positive number"),
         (np.ones((2, 32), np.float32), {"tensor_scale": math.nan}, "tensor_scale = nan"),
         (np.ones((2, 32), np.float32), {"tensor_scale": 1e60}, "tensor_scale = 1e\\+60"),

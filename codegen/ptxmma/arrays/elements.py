@@ -2,8 +2,9 @@
 
 A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
 4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types narrower than a byte have one element
-in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` lead to several in each, and back.  A torch tensor on the CPU
-serves as well: its memory is used as it is.
+in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` lead to several in each, and back.  A torch tensor
+serves as well: on the CPU its memory is used as it is, and from a device it is copied.  So are arrays that offer DLPack or
+``__array_interface__``, such as those of CuPy and JAX.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ptxmma.arrays import dlpack
 from ptxmma.model import ElementType
 
 #: An array of any dtype.
@@ -44,16 +46,22 @@ def is_tensor(value: object) -> bool:
 
 
 def as_array(value: Any, what: str = "the matrix") -> Array:
-    """``value`` as a NumPy array, without a copy; a tensor's dtype becomes the dtype of the same name.
+    """``value`` as a NumPy array; a tensor's dtype becomes the dtype of the same name.
+
+    Arrays and tensors on the CPU are not copied, what is on a device or comes through DLPack is.
 
     Raises:
-        ValueError: neither an array of numbers in this machine's byte order nor a tensor on the CPU that an array can share; an array
-            with a mask, which nothing here would heed.
+        ValueError: neither an array of numbers in this machine's byte order nor a tensor that is a plain array; an array with a mask,
+            which nothing here would heed; an array on a device that its library does not copy.
     """
     if is_tensor(value):
         return _shared(value, what)
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"{what} must be a NumPy array or a torch tensor, not {type(value).__name__}")
+        if hasattr(value, "__dlpack__"):
+            return dlpack.copied(value, what)
+        if isinstance(value, np.generic) or not hasattr(value, "__array_interface__"):
+            raise ValueError(f"{what} must be a NumPy array, a torch tensor or an array with __dlpack__, not {type(value).__name__}")
+        value = np.asarray(value)
     if type(value) is not np.ndarray:
         if isinstance(value, np.ma.MaskedArray):
             raise ValueError(f"{what} is a masked array, whose mask would be lost; fill the masked places: .filled(0)")
@@ -70,10 +78,8 @@ def _shared(tensor: Any, what: str) -> Array:
     """A tensor's memory as an array."""
     import torch  # here already: the caller has a tensor
 
-    if tensor.device.type != "cpu":
-        raise ValueError(
-            f"{what} is on {tensor.device}; bring it here with .cpu(), or use the functions for the device from <ptxmma/ptxmma.cuh>"
-        )
+    if tensor.device.type == "meta":
+        raise ValueError(f"{what} is a tensor on the device meta, which has no elements")
     if tensor.layout != torch.strided:
         raise ValueError(f"{what} is a tensor of layout {tensor.layout}; convert it with .to_dense()")
     name = str(tensor.dtype).removeprefix("torch.")
@@ -87,7 +93,7 @@ def _shared(tensor: Any, what: str) -> Array:
     if plain is None or tensor.dtype.is_complex:
         raise ValueError(f"{what} has dtype torch.{name}, which no array of numbers has")
     try:
-        array: Array = tensor.detach().resolve_conj().resolve_neg().view(plain).numpy().view(dtype)
+        array: Array = tensor.detach().cpu().resolve_conj().resolve_neg().view(plain).numpy().view(dtype)
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if type(tensor) is torch.Tensor:
             raise
