@@ -8,11 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-
 #include <ptxmma/cuda/fragment_moves.cuh>
+#include <ptxmma/cuda/storage.cuh>
 #include <ptxmma/mma/f16_f16.cuh>
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 #include <ptxmma/wgmma/e4m3_e4m3.cuh>
@@ -32,23 +29,6 @@ static int failures = 0;
     }                                                                                             \
   } while (0)
 
-template <class Type>
-struct bits_of;
-template <>
-struct bits_of<bf16> {
-  using type = __nv_bfloat16;
-};
-template <>
-struct bits_of<f16> {
-  using type = __half;
-};
-template <>
-struct bits_of<e4m3> {
-  using type = __nv_fp8_e4m3;
-};
-template <class Type>
-using cpp = typename bits_of<Type>::type;
-
 // Memory that host and device share.
 template <class Type>
 struct Shared {
@@ -64,8 +44,6 @@ __device__ void put(unsigned char* start, const Type* matrix) {  // row-major: x
     *reinterpret_cast<Type*>(start + Tile::offset(i / Tile::k, i % Tile::k)) = matrix[i];
 }
 
-__device__ uint32_t address_of(const void* pointer) { return static_cast<uint32_t>(__cvta_generic_to_shared(pointer)); }
-
 static void report(const char* what, size_t wrong) {
   std::printf("%-72s %s\n", what, wrong ? "WRONG" : "ok");
   if (wrong) std::printf("  %zu elements differ\n", wrong), ++failures;
@@ -74,7 +52,7 @@ static void report(const char* what, size_t wrong) {
 // ---- D = A * B of 128 x n x 64 with wgmma, both from tiles; two warpgroups, each with its half of A --------------------------
 
 template <class Multiply, class A, class B, class D, class Packed>
-__global__ void __launch_bounds__(256) product(const cpp<typename A::element>* a, const cpp<typename B::element>* b, Packed* d) {
+__global__ void __launch_bounds__(256) product(const storage<typename A::element_type>* a, const storage<typename B::element_type>* b, Packed* d) {
   extern __shared__ __align__(1024) unsigned char shared[];
   unsigned char *a_tile = shared, *b_tile = a_tile + (A::bytes + 1023) / 1024 * 1024, *d_tile = b_tile + (B::bytes + 1023) / 1024 * 1024;
   put<A>(a_tile, a);
@@ -85,8 +63,8 @@ __global__ void __launch_bounds__(256) product(const cpp<typename A::element>* a
   typename Multiply::d::type sum = {};
   fence_accumulator(sum);
   wgmma_fence();
-  const auto first_of_a = A::descriptor(address_of(a_tile), Multiply::m * group);
-  const auto first_of_b = B::descriptor(address_of(b_tile));
+  const auto first_of_a = A::descriptor(shared_address(a_tile), Multiply::m * group);
+  const auto first_of_b = B::descriptor(shared_address(b_tile));
 #pragma unroll
   for (uint32_t step = 0; step < A::steps; ++step) Multiply::call(sum, A::advance(first_of_a, step), B::advance(first_of_b, step), true);
   wgmma_commit_group();
@@ -99,9 +77,9 @@ __global__ void __launch_bounds__(256) product(const cpp<typename A::element>* a
       const __nv_bfloat162 pair = __floats2bfloat162_rn(sum[2 * i], sum[2 * i + 1]);
       packed[i] = reinterpret_cast<const uint32_t&>(pair);
     }
-    store_fragment<typename Multiply::d, D>(address_of(d_tile), packed, lane, Multiply::m * group);
+    store_fragment<typename Multiply::d, D>(shared_address(d_tile), packed, lane, Multiply::m * group);
   } else {
-    store_fragment<typename Multiply::d, D>(address_of(d_tile), sum, lane, Multiply::m * group);
+    store_fragment<typename Multiply::d, D>(shared_address(d_tile), sum, lane, Multiply::m * group);
   }
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < D::x * D::k; i += blockDim.x)
@@ -110,7 +88,7 @@ __global__ void __launch_bounds__(256) product(const cpp<typename A::element>* a
 
 template <class Multiply, class A, class B, class D, class Packed>
 static void check_product(const char* what) {
-  using Element = cpp<typename A::element>;
+  using Element = storage<typename A::element_type>;
   Shared<Element> a(A::x * A::k), b(B::x * B::k);
   Shared<Packed> d(D::x * D::k);
   for (uint32_t i = 0; i < A::x * A::k; ++i) a[i] = Element(static_cast<float>(std::rand() % 3 - 1));
@@ -144,8 +122,8 @@ __global__ void __launch_bounds__(32) warp_product(const __half* a, const __half
       for (uint32_t k = 0; k < A::k; k += Multiply::k) {
         Multiply::a::type part_of_a;
         Multiply::b::type part_of_b;
-        load_fragment<Multiply::a, A>(part_of_a, address_of(a_tile), threadIdx.x, row, k);
-        load_fragment<Multiply::b, B>(part_of_b, address_of(b_tile), threadIdx.x, col, k);
+        load_fragment<Multiply::a, A>(part_of_a, shared_address(a_tile), threadIdx.x, row, k);
+        load_fragment<Multiply::b, B>(part_of_b, shared_address(b_tile), threadIdx.x, col, k);
         Multiply::call(sum, part_of_a, part_of_b, sum);
       }
       for (int i = 0; i < Multiply::d::elements; ++i)
@@ -189,7 +167,7 @@ __device__ uint32_t pack<e4m3>(const float* values) {
 
 template <class First, class Second, class A, class B, class C>
 __global__ void __launch_bounds__(128)
-    chain(const cpp<typename A::element>* a, const cpp<typename A::element>* b, const cpp<typename A::element>* c, float* d) {
+    chain(const storage<typename A::element_type>* a, const storage<typename A::element_type>* b, const storage<typename A::element_type>* c, float* d) {
   using Carried = carried<typename First::d, typename Second::a>;
   extern __shared__ __align__(1024) unsigned char shared[];
   unsigned char *a_tile = shared, *b_tile = a_tile + A::bytes, *c_tile = b_tile + B::bytes;
@@ -197,7 +175,7 @@ __global__ void __launch_bounds__(128)
   put<B>(b_tile, b);
   for (uint32_t i = threadIdx.x; i < C::x * C::k; i += blockDim.x) {  // rows of C in the order of the accumulator's columns
     const uint32_t x = i / C::k, k = i % C::k, within = k % Second::k;
-    *reinterpret_cast<cpp<typename A::element>*>(c_tile + C::offset(x, k)) = c[x * C::k + k - within + Carried::column(within)];
+    *reinterpret_cast<storage<typename A::element_type>*>(c_tile + C::offset(x, k)) = c[x * C::k + k - within + Carried::column(within)];
   }
   fence_proxy_async_shared_cta();
   __syncthreads();
@@ -207,7 +185,7 @@ __global__ void __launch_bounds__(128)
   wgmma_fence();
 #pragma unroll
   for (uint32_t step = 0; step < A::steps; ++step)
-    First::call(middle, A::advance(A::descriptor(address_of(a_tile)), step), B::advance(B::descriptor(address_of(b_tile)), step), true);
+    First::call(middle, A::advance(A::descriptor(shared_address(a_tile)), step), B::advance(B::descriptor(shared_address(b_tile)), step), true);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_accumulator(middle);
@@ -218,7 +196,7 @@ __global__ void __launch_bounds__(128)
     Carried::take(elements, middle, step);
     constexpr int each = Second::a::elements / Second::a::registers;
 #pragma unroll
-    for (int i = 0; i < Second::a::registers; ++i) registers[step][i] = pack<typename A::element>(elements + each * i);
+    for (int i = 0; i < Second::a::registers; ++i) registers[step][i] = pack<typename A::element_type>(elements + each * i);
   }
 #pragma unroll
   for (uint32_t step = 0; step < C::steps; ++step) fence_accumulator(registers[step]);
@@ -226,7 +204,7 @@ __global__ void __launch_bounds__(128)
   wgmma_fence();
 #pragma unroll
   for (uint32_t step = 0; step < C::steps; ++step)
-    Second::call(sum, registers[step], C::advance(C::descriptor(address_of(c_tile)), step), true);
+    Second::call(sum, registers[step], C::advance(C::descriptor(shared_address(c_tile)), step), true);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_accumulator(sum);
@@ -236,7 +214,7 @@ __global__ void __launch_bounds__(128)
 
 template <class First, class Second, class A, class B, class C>
 static void check_chain(const char* what) {
-  using Element = cpp<typename A::element>;
+  using Element = storage<typename A::element_type>;
   Shared<Element> a(A::x * A::k), b(B::x * B::k), c(C::x * C::k);
   Shared<float> d(A::x * C::x);
   for (uint32_t i = 0; i < A::x * A::k; ++i) a[i] = Element(static_cast<float>(std::rand() % 5 == 0));
@@ -258,6 +236,46 @@ static void check_chain(const char* what) {
       wrong += d[row * C::x + col] != sum;
     }
   report(what, wrong);
+}
+
+// ---- results of all widths to a tile and back, half of their columns at a time -----------------------------------------------
+
+template <class Tile>
+__global__ void __launch_bounds__(128) there_and_back(unsigned long long* wrong) {
+  using Result = wgmma<shape<64, 128>, f32, bf16, bf16>::d;
+  constexpr int bits = ptxmma_describe_type(Tile::type).bits, half = Tile::k / 2, each = 32 / bits;
+  __shared__ __align__(1024) unsigned char tile[Tile::bytes];
+  uint32_t differ = 0;
+  Result::type sums;
+  for (int i = 0; i < Result::elements; ++i) sums[i] = static_cast<float>((Result::row(threadIdx.x, i) + 3 * Result::col(threadIdx.x, i)) % 128);
+#pragma unroll
+  for (int first = 0; first < Tile::k; first += half) {
+    auto& part = columns<Result, half>(sums, first);
+    constexpr int count = sizeof part / sizeof(float);
+    uint32_t packed[count / each] = {}, loaded[count / each];
+    for (int i = 0; i < count; ++i) packed[i / each] |= static_cast<uint32_t>(part[i]) << i % each * bits % 32;
+    store_fragment<Result, Tile>(shared_address(tile), packed, threadIdx.x, 0, first);
+    __syncthreads();
+    load_fragment<Result, Tile>(loaded, shared_address(tile), threadIdx.x, 0, first);
+    for (int i = 0; i < count / each; ++i)
+      differ += loaded[i] != packed[i];
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < Tile::x * Tile::k; i += blockDim.x) {
+    uint32_t got = 0;
+    memcpy(&got, tile + Tile::offset(i / Tile::k, i % Tile::k), bits / 8);
+    differ += got != (i / Tile::k + 3 * (i % Tile::k)) % 128;
+  }
+  atomicAdd(wrong, differ);
+}
+
+template <class Tile>
+static void check_there_and_back(const char* what) {
+  Shared<unsigned long long> wrong(1);
+  wrong[0] = 0;
+  there_and_back<Tile><<<1, 128>>>(wrong.data);
+  CHECK(cudaDeviceSynchronize());
+  report(what, wrong[0]);
 }
 
 template <ptxmma_majorness AMajor, ptxmma_majorness BMajor, ptxmma_swizzle Mode, ptxmma_majorness DMajor>
@@ -293,6 +311,11 @@ int main() {
   using Second8 = wgmma<shape<64, 64, 32>, f32, e4m3, e4m3>;
   check_chain<First8, Second8, First8::a_tile<K_MAJOR, PTXMMA_SWIZZLE_64B, 64, 64>, First8::b_tile<K_MAJOR, PTXMMA_SWIZZLE_64B, 128, 64>,
               Second8::b_tile<K_MAJOR, PTXMMA_SWIZZLE_128B, 64, 128>>("wgmma e4m3, (A * B) * C, accumulator carried over, permuted");
+  check_there_and_back<shared_tile<e4m3, K_MAJOR, PTXMMA_SWIZZLE_128B, 64, 128>>("results of 8 bits to a tile and back, by columns");
+  check_there_and_back<shared_tile<e4m3, MN_MAJOR, PTXMMA_SWIZZLE_64B, 64, 128>>("results of 8 bits to an MN-major tile and back");
+  check_there_and_back<shared_tile<bf16, K_MAJOR, PTXMMA_SWIZZLE_128B, 64, 128>>("results of 16 bits to a tile and back, by columns");
+  check_there_and_back<shared_tile<bf16, MN_MAJOR, PTXMMA_SWIZZLE_128B, 64, 128>>("results of 16 bits to an MN-major tile and back");
+  check_there_and_back<shared_tile<f32, K_MAJOR, PTXMMA_SWIZZLE_32B, 64, 128>>("results of 32 bits to a tile and back, by columns");
   std::printf("%s\n", failures ? "FAILED" : "OK");
   return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -42,7 +42,7 @@ _DEVICE = """
 #include <cuda_runtime.h>
 #include "ptxmma/shared_layout.h"
 __global__ void there_and_back(
-    ptxmma_shared_layout layout, const void *matrix, unsigned char *image, size_t size, void *back, uint64_t *descriptor, int *status) {
+    ptxmma_shared_layout layout, const void *matrix, unsigned char *image, size_t size, void *back, int *status) {
   extern __shared__ __align__(1024) unsigned char memory[];
   for (size_t i = threadIdx.x; i < size; i += blockDim.x) memory[i] = 0;
   __syncthreads();
@@ -50,27 +50,24 @@ __global__ void there_and_back(
   __syncthreads();
   worst |= ptxmma_shared_load(&layout, memory, size, back, threadIdx.x, blockDim.x);
   for (size_t i = threadIdx.x; i < size; i += blockDim.x) image[i] = memory[i];
-  if (threadIdx.x == 0) worst |= ptxmma_shared_descriptor(&layout, 0, 0, layout.x, layout.k, descriptor);
   if (worst) *status = worst;
 }
 extern "C" int on_device(
     const ptxmma_shared_layout *layout, const void *matrix, size_t bytes, void *image, size_t size, void *back, uint64_t *descriptor) {
   unsigned char *matrix_d, *image_d, *back_d;
-  uint64_t *descriptor_d;
   int *status_d, worst = 0;
   cudaMalloc(&matrix_d, bytes);
   cudaMalloc(&image_d, size);
   cudaMalloc(&back_d, bytes);
-  cudaMalloc(&descriptor_d, 8);
   cudaMalloc(&status_d, 4);
   cudaMemset(status_d, 0, 4);
   cudaMemcpy(matrix_d, matrix, bytes, cudaMemcpyHostToDevice);
-  there_and_back<<<1, 96, size>>>(*layout, matrix_d, image_d, size, back_d, descriptor_d, status_d);
+  there_and_back<<<1, 96, size>>>(*layout, matrix_d, image_d, size, back_d, status_d);
   cudaMemcpy(image, image_d, size, cudaMemcpyDeviceToHost);
   cudaMemcpy(back, back_d, bytes, cudaMemcpyDeviceToHost);
-  cudaMemcpy(descriptor, descriptor_d, 8, cudaMemcpyDeviceToHost);
   cudaMemcpy(&worst, status_d, 4, cudaMemcpyDeviceToHost);
-  cudaFree(matrix_d), cudaFree(image_d), cudaFree(back_d), cudaFree(descriptor_d), cudaFree(status_d);
+  cudaFree(matrix_d), cudaFree(image_d), cudaFree(back_d), cudaFree(status_d);
+  worst |= ptxmma_shared_descriptor(layout, 0, 0, layout->x, layout->k, descriptor);
   return cudaGetLastError() == cudaSuccess ? worst : -1;
 }
 """

@@ -66,15 +66,16 @@ _HEADERS = """#include <cstdio>
 #include <ptxmma/mma/tf32_tf32.cuh>
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 #include <ptxmma/wgmma/e4m3_e4m3.cuh>
+#include <ptxmma/wgmma_sp/e4m3_e4m3.cuh>
 using namespace ptxmma;
 """
 
 
-def run(source: str, folder: Path) -> list[list[int]]:
+def run(source: str, folder: Path, dialect: str = "c++17") -> list[list[int]]:
     """The numbers on each line that a program prints."""
     compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
     (folder / "moves.cpp").write_text(source)
-    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "moves.cpp", "-o", "moves"]
+    options = [f"-std={dialect}", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "moves.cpp", "-o", "moves"]
     done = subprocess.run([compiler, *options], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     said = subprocess.run([folder / "moves"], check=True, capture_output=True, text=True).stdout
@@ -219,6 +220,24 @@ __global__ void store(const uint32_t* from, const float* wide, uint32_t start) {
   store_fragment<Multiply::d, shared_tile<bf16, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 64, 24>>(start, packed, threadIdx.x);
   store_fragment<Multiply::d, shared_tile<f32, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 24>>(start, d, threadIdx.x);
 }
+__global__ void back(uint32_t* out, uint32_t start) {
+  using Multiply = wgmma<shape<64, 32>, f32, bf16, bf16>;
+  using Bytes = shared_tile<e4m3, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 32>;
+  uint32_t halves[8], bytes[4];
+  load_fragment<Multiply::d, shared_tile<bf16, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 64, 32>>(halves, start, threadIdx.x);
+  load_fragment<Multiply::d, Bytes>(bytes, start, threadIdx.x);
+  for (int i = 0; i < 4; i++) out[128 * i + threadIdx.x] = halves[i] + halves[i + 4] + bytes[i];
+  store_fragment<Multiply::d, Bytes>(start, bytes, threadIdx.x);
+}
+__global__ void some_columns(float* d, uint32_t start) {
+  using Multiply = wgmma<shape<64, 24>, f32, bf16, bf16>;
+  using Tile = shared_tile<f32, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 8>;
+  Multiply::d::type sums;
+  for (int i = 0; i < 12; i++) sums[i] = d[128 * i + threadIdx.x];
+  store_fragment<Multiply::d, Tile>(start, columns<Multiply::d, 8>(sums, 16), threadIdx.x);
+  load_fragment<Multiply::d, Tile>(columns<Multiply::d, 8>(sums, 8), start, threadIdx.x);
+  for (int i = 0; i < 12; i++) d[128 * i + threadIdx.x] = sums[i];
+}
 """
 
 
@@ -226,8 +245,47 @@ __global__ void store(const uint32_t* from, const float* wide, uint32_t start) {
 def test_moves_are_a_few_instructions(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
     compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
     ptx = compiler.ptx_of(_HEADERS + _KERNELS, "sm_90a", tmp_path)
-    counts = {text: ptx.count(text) for text in ("m8n8.x4.shared", "m8n8.x2.trans.shared", "m8n8.x2.shared", "st.shared.v2.b32", ".local")}
-    assert counts == {"m8n8.x4.shared": 2, "m8n8.x2.trans.shared": 1, "m8n8.x2.shared": 1, "st.shared.v2.b32": 6, ".local": 0}
+    expected = {"m8n8.x4.shared": 4, "m8n8.x2.trans.shared": 1, "m8n8.x2.shared": 1, ".local": 0}
+    expected |= {"st.shared.v2.b32": 6 + 2, "ld.shared.v2.b32": 2, "st.shared.b16": 8, "ld.shared.b16": 8}
+    assert {text: ptx.count(text) for text in expected} == expected
+
+
+_TILES = """
+constexpr ptxmma_majorness K = PTXMMA_MAJORNESS_K, MN = PTXMMA_MAJORNESS_MN;
+using Multiply = wgmma<shape<64, 176>, f32, bf16, bf16>;
+static_assert(Multiply::k == 16 && wgmma_sp<shape<64, 8>, f32, e4m3, e4m3>::k == 64, "the depth follows from the types");
+using BK = Multiply::b_tile<K, PTXMMA_SWIZZLE_128B, 176, 64>;
+using BM = Multiply::b_tile<MN, PTXMMA_SWIZZLE_128B, 176, 64>;
+static_assert(BK::x == 176 && BM::x == 192 && BM::bytes == 192 * 64 * 2, "MN-major rows are filled up to whole spans");
+static_assert(BK::share<2>::outer == 88 && BK::share<2>::offset(0, 1) == BK::offset(88, 0) && BK::share<2>::x(0, 1) == 88, "");
+static_assert(BM::share<2>::outer == 32 && BM::share<2>::offset(2, 1) == BM::offset(128, 32), "");
+static_assert(BM::share<2>::x(2, 1) == 128 && BM::share<2>::k(2, 1) == 32 && BM::share<1>::k(2, 0) == 0, "");
+"""
+
+
+@pytest.mark.parametrize("dialect", ["c++14", "c++17"])
+def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
+    body = 'const uint32_t& bytes = BK::bytes; std::printf("%u %u\\n", bytes, BK::steps + BM::boxes);'
+    assert run(f"{_HEADERS}{_TILES}int main() {{ {body} }}\n", tmp_path, dialect) == [[176 * 64 * 2, 4 + 3]]
+
+
+@pytest.mark.nvcc
+def test_what_kernels_need_of_tiles(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+    """Constants by reference, the address of an object, and the C++ types of elements; functions that check are for the host."""
+    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
+    body = """__device__ uint32_t twice(const uint32_t& number) { return 2 * number; }
+__global__ void kernel(uint32_t* out) {
+  __shared__ storage<bf16> element[2];
+  static_assert(sizeof element == 4 && sizeof(storage<s8>) == 1, "");
+  out[threadIdx.x] = twice(BK::bytes) + shared_address(element + 1) - shared_address(element);
+}
+"""
+    source = f"#include <ptxmma/cuda/storage.cuh>\n{_HEADERS}{_TILES}{body}"
+    assert f", {2 * 176 * 64 * 2 + 2};" in compiler.ptx_of(source, "sm_90a", tmp_path)
+    checked = f"{_HEADERS}__global__ void kernel(uint64_t* out) {{ ptxmma_descriptor_advance(*out, 32, out); }}\n"
+    done = compiler.run(checked, "-arch=sm_90a", "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert "__host__ function" in done.stderr
 
 
 @pytest.mark.nvcc

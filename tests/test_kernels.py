@@ -15,16 +15,20 @@ _EXAMPLES = paths.CHECKOUT / "docs" / "examples"
 _GPU = paths.CHECKOUT / "tests" / "gpu"
 _SM_90A = ["-gencode", "arch=compute_90a,code=sm_90a"]
 
-#: Arguments of ``gemm_sm90::Gemm`` and the machine instructions of the kernel.  A stage is 128 bytes deep, four instructions along k for
-#: each of the two parts of a tile; a chunk of D has 64 columns of 16 bits (four ``stmatrix`` of 16 columns) or 32 of 32 bits (eight
-#: stores of two sums).
+#: Types, majornesses, width, whether A comes from registers, whether the consumers share a tile; and the machine instructions of the
+#: kernel.  A stage is 128 bytes deep, four instructions along k for each part of a tile, of which a consumer has two where it has a tile
+#: of its own; a chunk of D has 64 columns of 16 bits (four ``stmatrix`` of 16 columns) or 32 of 32 bits (eight stores of two sums).  From
+#: registers, A takes one ``ldmatrix`` for each instruction; C takes one for every 16 columns.
 _GEMMS = {
-    ("bf16", "bf16", "K", "K", 176): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
-    ("bf16", "bf16", "MN", "MN", 176): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
-    ("f16", "f16", "K", "MN", 112): {"HGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
-    ("e4m3", "bf16", "K", "K", 112): {"QGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
-    ("e4m3", "f32", "K", "K", 112): {"QGMMA": 2 * 4, "STSM": 0, "STS": 2 * 4 * 8},
-    ("s8", "s32", "K", "K", 176): {"IGMMA": 2 * 4, "STSM": 0, "STS": 2 * 6 * 8},
+    ("bf16", "bf16", "K", "K", 176, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 11, "STS": 0},
+    ("bf16", "bf16", "MN", "MN", 176, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
+    ("bf16", "bf16", "K", "K", 256, 0, 1): {"HGMMA": 4, "STSM": 4 * 4, "LDSM": 4 * 4, "STS": 0},
+    ("bf16", "bf16", "K", "K", 176, 1, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
+    ("f16", "f16", "K", "MN", 112, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
+    ("e4m3", "bf16", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
+    ("e4m3", "bf16", "K", "K", 176, 1, 0): {"QGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
+    ("e4m3", "f32", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 0, "STS": 2 * 4 * 8},
+    ("s8", "s32", "K", "K", 176, 0, 0): {"IGMMA": 2 * 4, "STSM": 0, "STS": 2 * 6 * 8},
 }
 
 
@@ -73,11 +77,12 @@ def test_the_program_compiles_without_a_warning(nvcc: str, tmp_path: Path) -> No
 def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
     """No spills, no advice from the assembler (C75xx), and as many multiplies and stores as the tile needs."""
     names = {}
-    lines = ['#include "gemm_sm90.cuh"', "using namespace gemm_sm90;"]
-    for element, result, major_a, major_b, width in _GEMMS:
+    lines = ['#include "gemm_sm90_operands.cuh"', "using namespace gemm_sm90;"]
+    for (element, result, major_a, major_b, width, registers, together), expected in _GEMMS.items():
         majors = ", ".join(f"(ptxmma_majorness){int(major == 'MN')}" for major in (major_a, major_b))
-        name = f"gemm_sm90::Gemm<ptxmma::{element}, ptxmma::{result}, {majors}, {width}>"
-        names[name] = _GEMMS[element, result, major_a, major_b, width]
+        operands = f"gemm_sm90::Dense<ptxmma::{element}, {majors}, 128, {width}, (gemm_sm90::From){registers}>"
+        name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
+        names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
     source, built = tmp_path / "kernels.cu", tmp_path / "kernels.o"
     source.write_text("\n".join(lines), encoding="utf-8")

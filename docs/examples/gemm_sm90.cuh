@@ -1,41 +1,30 @@
-// D = alpha * A * B + beta * C on Hopper. A is m x k and B is k x n, each row-major or column-major; C and D are m x n, row-major.
+// D = alpha * A * B + beta * C on Hopper. C and D are m x n, row-major. How A and B lie in memory and are multiplied is up to `Operands`:
+// gemm_sm90_operands.cuh has dense ones, sparse_gemm_sm90.cuh those with a sparse A. gemm_sm90_plan.cuh launches the kernel.
 //
 // A block has three warpgroups. One thread of the first, the producer, has TMA bring tiles of A and B into a ring of stages in shared
 // memory. The others, the consumers, multiply in turn (ping-pong): while one keeps the tensor cores busy, the other writes its tile of D.
+// Or they share a tile that is larger (`together`): less has to be moved, but nothing is multiplied while they write.
 // Two blocks make a cluster. Their tiles lie below each other and need the same columns of B: each block brings half of them for both.
-// The blocks are persistent: as many as the chip can run at a time share the tiles. gemm_sm90_plan.cuh launches the kernel.
+// The blocks are persistent: as many as the chip can run at a time share the tiles.
 #pragma once
 
 #include <cstdint>
 
 #include <cuda.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cuda/ptx>
 
 #include <ptxmma/cuda/fragment_moves.cuh>
-#include <ptxmma/wgmma/bf16_bf16.cuh>
-#include <ptxmma/wgmma/e4m3_e4m3.cuh>
-#include <ptxmma/wgmma/f16_f16.cuh>
-#include <ptxmma/wgmma/s8_s8.cuh>
+#include <ptxmma/cuda/storage.cuh>
 
 #include "hopper.cuh"
 
 namespace gemm_sm90 {
 
 namespace ptx = cuda::ptx;
-
-// What C++ calls a type, and in what its products are summed.
-template <class Element> struct Traits;
-template <> struct Traits<ptxmma::bf16> { using Type = __nv_bfloat16; using Accumulator = ptxmma::f32; };
-template <> struct Traits<ptxmma::f16> { using Type = __half; using Accumulator = ptxmma::f32; };
-template <> struct Traits<ptxmma::e4m3> { using Type = __nv_fp8_e4m3; using Accumulator = ptxmma::f32; };
-template <> struct Traits<ptxmma::s8> { using Type = int8_t; using Accumulator = ptxmma::s32; };
-template <> struct Traits<ptxmma::f32> { using Type = float; };
-template <> struct Traits<ptxmma::s32> { using Type = int32_t; };
+using ptxmma::shared_address;
+using ptxmma::storage;
 
 // Two neighbours in a row of D.
 __device__ inline __nv_bfloat162 pair(__nv_bfloat16, float x, float y) { return __floats2bfloat162_rn(x, y); }
@@ -53,26 +42,23 @@ constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // a row of a tile
 // Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
 __device__ __forceinline__ void wait(uint64_t* barrier, uint32_t parity) {
   while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
 
-// Brings a tile into shared memory, box after box. If the cluster shares it, each block brings half of every box for both.
+// Brings a tile into shared memory, box after box. If the cluster shares it, each block brings its part of every box for both.
 template <class Tile, bool shared>
 __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int x, int k, int rank, uint64_t* full) {
   constexpr int sharers = shared ? CLUSTER : 1;
-  const int line = shared ? rank * Tile::box_outer / sharers : 0;
+  using Part = typename Tile::template share<sharers>;
+  const int part = shared ? rank : 0;
 #pragma unroll
   for (int box = 0; box < Tile::boxes; ++box) {
     constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
-    unsigned char* to = tile + box * Tile::box_bytes + line * SPAN;
-    const int box_x = x + Tile::box_x(box), box_k = k + Tile::box_k(box);
-    const int32_t from[] = {k_major ? box_k : box_x, line + (k_major ? box_x : box_k)};
+    unsigned char* to = tile + Part::offset(box, part);
+    const int from_x = x + Part::x(box, part), from_k = k + Part::k(box, part);
+    const int32_t from[] = {k_major ? from_k : from_x, k_major ? from_x : from_k};
     if constexpr (shared) {
       constexpr uint16_t everyone = (1 << sharers) - 1;
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map, from, full, everyone);
@@ -100,29 +86,31 @@ struct Ring {
   }
 };
 
-template <class Scalar>
+template <class Source, class Scalar>
 struct Arguments {
-  CUtensorMap a, b, c, d;
+  Source source;  // of A and B
+  CUtensorMap c, d;
   int m, n, k;
   Scalar alpha, beta;
 };
 
-template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, int width>
+// `Operands` have, beside `rows` and `columns` of a block's tile of D and the `Multiply` that makes it:
+//   Source                                           what the kernel gets to know of A and B: tensor maps `a` and `b`, and more if need be
+//   Stage, bytes, depth                              their tiles in shared memory, what TMA brings there, and elements along k
+//   load(source, stage, row, column, k, rank, full)  has TMA bring them
+//   multiply(sums, stage, row, thread, accumulate)   multiplies B by the rows of A from `row` on, as many as `sums` are for
+template <class Inputs, class Result, bool together>
 struct Gemm {
-  using Input = typename Traits<Element>::Type;
-  using Output = typename Traits<Result>::Type;
-  template <int n>  // it reads 32 bytes along k
-  using Instruction =
-      ptxmma::wgmma<ptxmma::shape<64, n, 32 / sizeof(Input)>, typename Traits<Element>::Accumulator, Element, Element>;
-
-  // A consumer's tile of D is two instructions high: both read the same B. Its width need not fill the spans of a B that is N-major.
-  using Multiply = Instruction<width>;
+  using Operands = Inputs;
+  using Output = storage<Result>;
+  using Multiply = typename Operands::Multiply;
+  using Stage = typename Operands::Stage;
   using Sums = typename Multiply::d;
   using Scalar = typename Sums::register_type;
-  static constexpr int parts = 2, rows = parts * Multiply::m, columns = width, span = SPAN / sizeof(Input);
-  using A = typename Multiply::template a_tile<major_a, SWIZZLE, rows, span>;
-  using B = typename Multiply::template b_tile<
-      major_b, SWIZZLE, major_b == PTXMMA_MAJORNESS_K ? columns : ceil_div(columns, span) * span, span>;
+  using Source = typename Operands::Source;
+  static constexpr int rows = Operands::rows, columns = Operands::columns;
+  static constexpr int sharers = together ? CONSUMERS : 1;        // consumers that read a stage
+  static constexpr int parts = rows / (sharers * Multiply::m);  // instructions on top of each other, which read the same B
 
   // D leaves through shared memory, in chunks that are as high as an instruction and one span wide. Where the last one would reach
   // beyond the tile, it starts earlier and writes some columns once more.
@@ -130,17 +118,16 @@ struct Gemm {
   using D = ptxmma::shared_tile<Result, PTXMMA_MAJORNESS_K, SWIZZLE, Multiply::m, chunk>;
 
   struct Shared {
-    static constexpr int stages = (SHARED_BYTES - 1024 - CONSUMERS * D::bytes) / (A::bytes + B::bytes);
-    alignas(A::alignment) unsigned char a[stages][A::bytes];
-    alignas(B::alignment) unsigned char b[stages][B::bytes];
+    static constexpr int stages = (SHARED_BYTES - 1024 - CONSUMERS * D::bytes) / sizeof(Stage);
+    Stage ring[stages];
     alignas(D::alignment) unsigned char d[CONSUMERS][D::bytes];
     uint64_t full[stages], empty[stages], loaded[CONSUMERS];
   };
 
-  const Arguments<Scalar>& arguments;
+  const Arguments<Source, Scalar>& arguments;
   Shared& shared;
   int rank = blockIdx.x % CLUSTER, cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-  int down = ceil_div(arguments.m, CLUSTER * rows), across = ceil_div(arguments.n, columns), steps = ceil_div(arguments.k, A::k);
+  int down = ceil_div(arguments.m, CLUSTER * rows), across = ceil_div(arguments.n, columns), steps = ceil_div(arguments.k, Operands::depth);
 
   // The row and the column of D where a tile begins. Clusters take the tiles down a band of a few rows, then one column to the right, and
   // so on. The tiles in work at a time form a rectangle, as square as can be, and what they read stays in L2.
@@ -154,13 +141,11 @@ struct Gemm {
     Ring<Shared::stages> ring;
     for (int tile = cluster; tile < down * across; tile += clusters) {
       const auto [row, column] = corner(tile);
-      for (int k = 0; k < steps * A::k; k += A::k, ring.next()) {
-        const int stage = ring.stage;
-        wait(&shared.empty[stage], ring.parity ^ 1);  // passes in the first round
-        ptx::mbarrier_arrive_expect_tx(
-            ptx::sem_release, ptx::scope_cta, ptx::space_shared, &shared.full[stage], A::bytes + B::bytes);
-        load<A, false>(arguments.a, shared.a[stage], row, k, rank, &shared.full[stage]);
-        load<B, true>(arguments.b, shared.b[stage], column, k, rank, &shared.full[stage]);
+      for (int step = 0; step < steps; ++step, ring.next()) {
+        uint64_t* full = &shared.full[ring.stage];
+        wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{Operands::bytes});
+        Operands::load(arguments.source, shared.ring[ring.stage], row, column, step * Operands::depth, rank, full);
       }
     }
   }
@@ -171,28 +156,20 @@ struct Gemm {
     if (thread < CLUSTER) ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, empty);
   }
 
-  // Multiplies a tile. `empty` are the barriers of the block that this thread tells.
+  // Multiplies a tile, or the consumer's part of it. `empty` are the barriers of the block that this thread tells.
   __device__ __forceinline__ void multiply(
       typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, uint64_t* empty, int consumer, int thread) {
+    const int row = together ? consumer * parts * Multiply::m : 0;
     int previous = 0;
     for (int step = 0; step < steps; ++step, ring.next()) {
       const int stage = ring.stage;
       wait(&shared.full[stage], ring.parity);
-      ptxmma::wgmma_fence();
-      const uint32_t a = shared_address(shared.a[stage]), b = shared_address(shared.b[stage]);
-#pragma unroll
-      for (int k = 0; k < A::k; k += Multiply::k) {
-#pragma unroll
-        for (int p = 0; p < parts; ++p) {
-          Multiply::call(sums[p], A::descriptor(a, p * Multiply::m, k), B::descriptor(b, 0, k), step + k > 0);
-        }
-      }
-      ptxmma::wgmma_commit_group();
+      Operands::multiply(sums, shared.ring[stage], row, thread, step > 0);
       ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
       if (step > 0) release(empty + previous, thread);
       previous = stage;
     }
-    hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
+    if constexpr (!together) hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();
     release(empty + previous, thread);
   }
@@ -200,38 +177,40 @@ struct Gemm {
   // Writes a chunk to (row, column) of D: the columns from `left` on of a part of a tile. Those before `done` have been written before.
   __device__ __forceinline__ void write(
       typename Sums::type& sums, int left, int done, int row, int column, int consumer, int thread, uint32_t parity) {
-    using Pair = decltype(pair(Output(), Scalar(), Scalar()));
-    using Chunk = typename Instruction<chunk>::d;
     const Scalar alpha = arguments.alpha, beta = arguments.beta;
     unsigned char* buffer = shared.d[consumer];
     uint64_t* loaded = &shared.loaded[consumer];
     if (thread == 0) {
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // TMA has read what the buffer held before
       if (beta != 0) {
-        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, loaded, uint32_t{D::bytes});
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, loaded, D::bytes);
         ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, buffer, &arguments.c, {column, row}, loaded);
       }
     }
     hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
-    if (beta != 0) wait(loaded, parity);
 
-    Pair pairs[Chunk::elements / 2];
+    auto& part = ptxmma::columns<Sums, chunk>(sums, left);
+    constexpr int count = sizeof part / sizeof(Scalar);
+    using Pair = decltype(pair(Output(), Scalar(), Scalar()));
+    Pair pairs[count / 2];
+    auto& words = reinterpret_cast<uint32_t(&)[sizeof pairs / sizeof(uint32_t)]>(pairs);
+    if (beta != 0) {
+      wait(loaded, parity);
+      ptxmma::load_fragment<Sums, D>(words, shared_address(buffer), thread);
+    }
 #pragma unroll
-    for (int i = 0; i < Chunk::elements; i += 2) {
-      Scalar &x = sums[left / 2 + i], &y = sums[left / 2 + i + 1];  // a thread has half as many sums as there are columns
-      if (left + Chunk::col(0, i) >= done) {
-        x *= alpha;
-        y *= alpha;
+    for (int i = 0; i < count; i += 2) {
+      if (left + Sums::col(0, i) >= done) {
+        part[i] *= alpha;
+        part[i + 1] *= alpha;
         if (beta != 0) {
-          const Pair old = *reinterpret_cast<const Pair*>(buffer + D::offset(Chunk::row(thread, i), Chunk::col(thread, i)));
-          x += beta * static_cast<Scalar>(old.x);
-          y += beta * static_cast<Scalar>(old.y);
+          part[i] += beta * static_cast<Scalar>(pairs[i / 2].x);
+          part[i + 1] += beta * static_cast<Scalar>(pairs[i / 2].y);
         }
       }
-      pairs[i / 2] = pair(Output(), x, y);
+      pairs[i / 2] = pair(Output(), part[i], part[i + 1]);
     }
-    ptxmma::store_fragment<Chunk, D>(
-        shared_address(buffer), reinterpret_cast<const uint32_t(&)[sizeof pairs / sizeof(uint32_t)]>(pairs), thread);
+    ptxmma::store_fragment<Sums, D>(shared_address(buffer), words, thread);
     ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
     hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
     if (thread == 0) {
@@ -245,26 +224,27 @@ struct Gemm {
     Ring<Shared::stages> ring;
     uint64_t* empty = hopper::map_to_rank(shared.empty, thread % CLUSTER);
     uint32_t parity = 0;
-    if (consumer == 1) {
+    if (!together && consumer == 1) {
       hopper::barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
       ring.skip(steps);
     }
-    for (int tile = cluster + consumer * clusters; tile < down * across; tile += CONSUMERS * clusters) {
-      hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
+    for (int tile = cluster + (together ? 0 : consumer * clusters); tile < down * across; tile += CONSUMERS / sharers * clusters) {
+      if constexpr (!together) hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
       multiply(sums, ring, empty, consumer, thread);
-      ring.skip(steps);
+      if constexpr (!together) ring.skip(steps);
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
 
       const auto [row, column] = corner(tile);
+      const int top = row + (together ? consumer * parts * Multiply::m : 0);
 #pragma unroll
       for (int p = 0; p < parts; ++p) {
 #pragma unroll
         for (int i = 0; i < chunks; ++i, parity ^= 1) {
           const int done = i * chunk, left = done + chunk < columns ? done : columns - chunk;
-          write(sums[p], left, done, row + p * Multiply::m, column + left, consumer, thread, parity);
+          write(sums[p], left, done, top + p * Multiply::m, column + left, consumer, thread, parity);
         }
       }
     }
@@ -274,15 +254,15 @@ struct Gemm {
 
 template <class G>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
-    kernel(const __grid_constant__ Arguments<typename G::Scalar> arguments) {
+    kernel(const __grid_constant__ Arguments<typename G::Source, typename G::Scalar> arguments) {
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename G::Shared*>(memory);
   if (threadIdx.x == 0) {
-    hopper::prefetch_tensor_map(&arguments.a);
-    hopper::prefetch_tensor_map(&arguments.b);
+    hopper::prefetch_tensor_map(&arguments.source.a);
+    hopper::prefetch_tensor_map(&arguments.source.b);
     hopper::prefetch_tensor_map(&arguments.d);
     for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, CLUSTER);
+    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, CLUSTER * G::sharers);
     for (uint64_t& barrier : shared.loaded) ptx::mbarrier_init(&barrier, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }

@@ -1,4 +1,4 @@
-// The host's side of gemm_sm90.cuh: describes the matrices to TMA, chooses the width of the tiles, launches the kernel.
+// The host's side of gemm_sm90.cuh: describes the matrices to TMA, chooses the tiles, launches the kernel.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
-#include "gemm_sm90.cuh"
+#include "gemm_sm90_operands.cuh"
 
 namespace gemm_sm90 {
 
@@ -18,16 +18,16 @@ struct Matrix {
   int64_t pitch;  // elements from one row (or column, if it is column-major) to the next: a multiple of 16 bytes
 };
 
-// A matrix as TMA sees it, of which it moves tiles, or halves of their boxes if the cluster shares them.
-template <class Tile, class T>
-cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k, int sharers = 1) {
+// A matrix as TMA sees it, of which it moves tiles, or their parts if the cluster shares them.
+template <class Tile, int sharers = 1, class T>
+cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k) {
   void* encode = nullptr;
   cudaDriverEntryPointQueryResult support;
   const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &support);
   if (status != cudaSuccess) return status;
   constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
   const cuuint64_t size[] = {cuuint64_t(k_major ? k : x), cuuint64_t(k_major ? x : k)}, pitch[] = {matrix.pitch * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer / sharers}, stride[] = {1, 1};
+  const cuuint32_t box[] = {Tile::box_inner, Tile::template share<sharers>::outer}, stride[] = {1, 1};
   const CUresult result = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode)(
       &map, PTXMMA_TENSOR_MAP_DATA_TYPE(Tile::type), 2, const_cast<void*>(static_cast<const void*>(matrix.data)), size, pitch, box, stride,
       CU_TENSOR_MAP_INTERLEAVE_NONE, PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
@@ -35,62 +35,86 @@ cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k, int share
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// An operation that is prepared once, for matrices at these addresses, and may be launched often.
-template <class Element, class Result, ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
-class Plan {
-  using Input = typename Traits<Element>::Type;
-  using Output = typename Traits<Result>::Type;
-  template <int width>
-  using Kernel = Gemm<Element, Result, major_a, major_b, width>;
-
+// What all plans share: an operation that is prepared once, for matrices at these addresses, and may be launched often.
+template <class Source, class Scalar>
+class Launch {
  public:
-  using Scalar = typename Kernel<112>::Scalar;
-
-  // C is not read if beta is 0. C and D may be the same matrix. Rows of D are written in whole units of 16 bytes.
-  cudaError_t prepare(int m, int n, int k, Scalar alpha, Matrix<const Input> a, Matrix<const Input> b, Scalar beta, Matrix<const Output> c,
-                      Matrix<Output> d) {
-    int device = 0, multiprocessors = 0;
-    cudaError_t status = cudaGetDevice(&device);
-    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (status != cudaSuccess) return status;
-    arguments_ = {{}, {}, {}, {}, m, n, k, alpha, beta};
-    // The busiest cluster counts. A tile takes as long as its columns, and about 8 more, whatever its width.
-    const int clusters = multiprocessors / CLUSTER, wide = ceil_div(tiles<176>(), clusters) * (176 + 8),
-              narrow = ceil_div(tiles<112>(), clusters) * (112 + 8);
-    return wide <= narrow ? choose<176>(clusters, a, b, c, d) : choose<112>(clusters, a, b, c, d);
-  }
-
   cudaError_t launch(cudaStream_t stream = nullptr) const {
     kernel_<<<blocks_, (1 + CONSUMERS) * WARPGROUP, shared_, stream>>>(arguments_);
     return cudaGetLastError();
   }
 
- private:
-  template <int width>
-  int tiles() const {
-    return ceil_div(arguments_.m, CLUSTER * Kernel<width>::rows) * ceil_div(arguments_.n, width);
+ protected:
+  cudaError_t begin(int m, int n, int k, Scalar alpha, Scalar beta) {
+    int device = 0, multiprocessors = 0;
+    cudaError_t status = cudaGetDevice(&device);
+    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    clusters_ = multiprocessors / CLUSTER;
+    arguments_ = {{}, {}, {}, m, n, k, alpha, beta};
+    return status;
   }
 
-  template <int width>
-  cudaError_t choose(int clusters, Matrix<const Input> a, Matrix<const Input> b, Matrix<const Output> c, Matrix<Output> d) {
-    using G = Kernel<width>;
+  template <class G>
+  int tiles() const {
+    return ceil_div(arguments_.m, CLUSTER * G::rows) * ceil_div(arguments_.n, G::columns);
+  }
+
+  // How long a kernel takes: the busiest cluster counts. A tile takes as long as its columns, and about 8 more, whatever its width.
+  template <class G>
+  int cost() const {
+    return ceil_div(tiles<G>(), clusters_) * (G::columns + 8);
+  }
+
+  template <class G, class T>
+  cudaError_t use(Matrix<const T> c, Matrix<T> d) {
     kernel_ = kernel<G>;
     shared_ = sizeof(typename G::Shared);
-    blocks_ = CLUSTER * std::min(tiles<width>(), clusters);
-    const int m = arguments_.m, n = arguments_.n, k = arguments_.k;
-    for (const cudaError_t status :
-         {describe<typename G::A>(arguments_.a, a, m, k), describe<typename G::B>(arguments_.b, b, n, k, CLUSTER),
-          arguments_.beta == 0 ? cudaSuccess : describe<typename G::D>(arguments_.c, c, m, n),
-          describe<typename G::D>(arguments_.d, d, m, n),
-          cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_)}) {
-      if (status != cudaSuccess) return status;
-    }
-    return cudaSuccess;
+    blocks_ = CLUSTER * std::min(tiles<G>(), clusters_);
+    cudaError_t status = describe<typename G::D>(arguments_.d, d, arguments_.m, arguments_.n);
+    if (status == cudaSuccess && arguments_.beta != 0) status = describe<typename G::D>(arguments_.c, c, arguments_.m, arguments_.n);
+    if (status == cudaSuccess) status = cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_);
+    return status;
   }
 
-  Arguments<Scalar> arguments_;
-  void (*kernel_)(Arguments<Scalar>) = nullptr;
-  int shared_ = 0, blocks_ = 0;
+  Arguments<Source, Scalar> arguments_;
+
+ private:
+  void (*kernel_)(Arguments<Source, Scalar>) = nullptr;
+  int shared_ = 0, blocks_ = 0, clusters_ = 0;
+};
+
+template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from, int width>
+using DenseGemm = Gemm<Dense<Element, major_a, major_b, 128, width, from>, Result, false>;
+
+// D = alpha * A * B + beta * C with dense matrices. C is not read if beta is 0. C and D may be the same matrix. Rows of D are written in
+// whole units of 16 bytes.
+template <class Element, class Result, ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K,
+          From from = From::SHARED>
+class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Source,
+                           typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Scalar> {
+  using Wide = DenseGemm<Element, Result, major_a, major_b, from, 176>;
+  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, 112>;
+  using Input = storage<Element>;
+  using Output = storage<Result>;
+
+ public:
+  using Scalar = typename Wide::Scalar;
+
+  cudaError_t prepare(int m, int n, int k, Scalar alpha, Matrix<const Input> a, Matrix<const Input> b, Scalar beta, Matrix<const Output> c,
+                      Matrix<Output> d) {
+    const cudaError_t status = this->begin(m, n, k, alpha, beta);
+    if (status != cudaSuccess) return status;
+    return this->template cost<Wide>() <= this->template cost<Narrow>() ? choose<Wide>(a, b, c, d) : choose<Narrow>(a, b, c, d);
+  }
+
+ private:
+  template <class G>
+  cudaError_t choose(Matrix<const Input> a, Matrix<const Input> b, Matrix<const Output> c, Matrix<Output> d) {
+    auto& arguments = this->arguments_;
+    cudaError_t status = describe<typename G::Operands::A>(arguments.source.a, a, arguments.m, arguments.k);
+    if (status == cudaSuccess) status = describe<typename G::Operands::B, CLUSTER>(arguments.source.b, b, arguments.n, arguments.k);
+    return status == cudaSuccess ? this->template use<G>(c, d) : status;
+  }
 };
 
 }  // namespace gemm_sm90

@@ -39,6 +39,8 @@ CREATE TABLE element_types (
   "nan" INTEGER NOT NULL,
   "numpy" TEXT NOT NULL,
   "tma" TEXT NOT NULL,
+  "c_type" TEXT NOT NULL,
+  "c_header" TEXT NOT NULL,
   "source" TEXT NOT NULL,
   "position" INTEGER NOT NULL
 );
@@ -1207,27 +1209,27 @@ INSERT INTO spec_scopes VALUES
 ('warpgroup',2,128);
 
 INSERT INTO element_types VALUES
-('f16','half precision','float',16,5,10,15,1,1,1,'float16','CU_TENSOR_MAP_DATA_TYPE_FLOAT16','5.2.3',0),
-('bf16','bfloat16','float',16,8,7,127,1,1,1,'bfloat16','CU_TENSOR_MAP_DATA_TYPE_BFLOAT16','5.2.3',1),
-('tf32','TensorFloat-32: 19 of 32 bits','float',32,8,10,127,1,1,1,'float32','CU_TENSOR_MAP_DATA_TYPE_TFLOAT32','5.2.3',2),
-('f32','single precision','float',32,8,23,127,1,1,1,'float32','CU_TENSOR_MAP_DATA_TYPE_FLOAT32','5.2.1',3),
-('f64','double precision','float',64,11,52,1023,1,1,1,'float64','CU_TENSOR_MAP_DATA_TYPE_FLOAT64','5.2.1',4),
-('e4m3','FP8, 4 exponent and 3 mantissa bits','float',8,4,3,7,1,0,1,'float8_e4m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',5),
-('e5m2','FP8, 5 exponent and 2 mantissa bits','float',8,5,2,15,1,1,1,'float8_e5m2','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',6),
-('e3m2','FP6, 3 exponent and 2 mantissa bits','float',6,3,2,3,1,0,0,'float6_e3m2fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',7),
-('e2m3','FP6, 2 exponent and 3 mantissa bits','float',6,2,3,1,1,0,0,'float6_e2m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',8),
-('e2m1','FP4, 2 exponent bits and 1 mantissa bit','float',4,2,1,1,1,0,0,'float4_e2m1fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',9),
-('ue8m0','scale factor: a power of two','float',8,8,0,127,0,0,1,'float8_e8m0fnu','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',10),
-('ue4m3','scale factor: e4m3 without its sign, 7 bits below a zero','float',8,4,3,7,0,0,1,'float8_e4m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.3',11),
-('u8','unsigned 8-bit integer','unsigned',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.1',12),
-('s8','signed 8-bit integer','signed',8,0,0,0,1,0,0,'int8','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.1',13),
-('u4','unsigned 4-bit integer','unsigned',4,0,0,0,0,0,0,'uint4','CU_TENSOR_MAP_DATA_TYPE_UINT8','9.7.14.2',14),
-('s4','signed 4-bit integer','signed',4,0,0,0,1,0,0,'int4','CU_TENSOR_MAP_DATA_TYPE_UINT8','9.7.14.2',15),
-('b1','single bit','bits',1,0,0,0,0,0,0,'bool','CU_TENSOR_MAP_DATA_TYPE_UINT8','9.7.14.2',16),
-('b8','8 bits','bits',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','5.2.1',17),
-('b16','16 bits','bits',16,0,0,0,0,0,0,'uint16','CU_TENSOR_MAP_DATA_TYPE_UINT16','5.2.1',18),
-('b8x16','8 bits, of which a narrower element takes up the low ones','bits',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','9.7.14.5.15',19),
-('s32','signed 32-bit integer','signed',32,0,0,0,1,0,0,'int32','CU_TENSOR_MAP_DATA_TYPE_INT32','5.2.1',20);
+('f16','half precision','float',16,5,10,15,1,1,1,'float16','CU_TENSOR_MAP_DATA_TYPE_FLOAT16','__half','cuda_fp16.h','5.2.3',0),
+('bf16','bfloat16','float',16,8,7,127,1,1,1,'bfloat16','CU_TENSOR_MAP_DATA_TYPE_BFLOAT16','__nv_bfloat16','cuda_bf16.h','5.2.3',1),
+('tf32','TensorFloat-32: 19 of 32 bits','float',32,8,10,127,1,1,1,'float32','CU_TENSOR_MAP_DATA_TYPE_TFLOAT32','float','','5.2.3',2),
+('f32','single precision','float',32,8,23,127,1,1,1,'float32','CU_TENSOR_MAP_DATA_TYPE_FLOAT32','float','','5.2.1',3),
+('f64','double precision','float',64,11,52,1023,1,1,1,'float64','CU_TENSOR_MAP_DATA_TYPE_FLOAT64','double','','5.2.1',4),
+('e4m3','FP8, 4 exponent and 3 mantissa bits','float',8,4,3,7,1,0,1,'float8_e4m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','__nv_fp8_e4m3','cuda_fp8.h','5.2.3',5),
+('e5m2','FP8, 5 exponent and 2 mantissa bits','float',8,5,2,15,1,1,1,'float8_e5m2','CU_TENSOR_MAP_DATA_TYPE_UINT8','__nv_fp8_e5m2','cuda_fp8.h','5.2.3',6),
+('e3m2','FP6, 3 exponent and 2 mantissa bits','float',6,3,2,3,1,0,0,'float6_e3m2fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','5.2.3',7),
+('e2m3','FP6, 2 exponent and 3 mantissa bits','float',6,2,3,1,1,0,0,'float6_e2m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','5.2.3',8),
+('e2m1','FP4, 2 exponent bits and 1 mantissa bit','float',4,2,1,1,1,0,0,'float4_e2m1fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','5.2.3',9),
+('ue8m0','scale factor: a power of two','float',8,8,0,127,0,0,1,'float8_e8m0fnu','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','5.2.3',10),
+('ue4m3','scale factor: e4m3 without its sign, 7 bits below a zero','float',8,4,3,7,0,0,1,'float8_e4m3fn','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','5.2.3',11),
+('u8','unsigned 8-bit integer','unsigned',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','uint8_t','','5.2.1',12),
+('s8','signed 8-bit integer','signed',8,0,0,0,1,0,0,'int8','CU_TENSOR_MAP_DATA_TYPE_UINT8','int8_t','','5.2.1',13),
+('u4','unsigned 4-bit integer','unsigned',4,0,0,0,0,0,0,'uint4','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','9.7.14.2',14),
+('s4','signed 4-bit integer','signed',4,0,0,0,1,0,0,'int4','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','9.7.14.2',15),
+('b1','single bit','bits',1,0,0,0,0,0,0,'bool','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','9.7.14.2',16),
+('b8','8 bits','bits',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','uint8_t','','5.2.1',17),
+('b16','16 bits','bits',16,0,0,0,0,0,0,'uint16','CU_TENSOR_MAP_DATA_TYPE_UINT16','uint16_t','','5.2.1',18),
+('b8x16','8 bits, of which a narrower element takes up the low ones','bits',8,0,0,0,0,0,0,'uint8','CU_TENSOR_MAP_DATA_TYPE_UINT8','','','9.7.14.5.15',19),
+('s32','signed 32-bit integer','signed',32,0,0,0,1,0,0,'int32','CU_TENSOR_MAP_DATA_TYPE_INT32','int32_t','','5.2.1',20);
 
 INSERT INTO containers VALUES
 (1,0,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,2,'9.7.14.6.3'),

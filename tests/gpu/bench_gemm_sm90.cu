@@ -14,7 +14,7 @@
 #include "gemm_sm90_plan.cuh"
 #include "numbers.cuh"
 
-using gemm_sm90::Traits;
+using gemm_sm90::storage;
 
 template <class Element>
 struct Library;
@@ -85,8 +85,8 @@ struct Ratios {
 
 template <class Element, class Result>
 Ratios bench(cublasLtHandle_t library, const char* name, int m, int n, int k, int rounds) {
-  using In = typename Traits<Element>::Type;
-  using Out = typename Traits<Result>::Type;
+  using In = storage<Element>;
+  using Out = storage<Result>;
   using Scalar = typename gemm_sm90::Plan<Element, Result>::Scalar;
   DeviceArray<In> a(size_t(m) * k), b(size_t(n) * k);
   DeviceArray<Out> d(size_t(m) * n);

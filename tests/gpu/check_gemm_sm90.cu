@@ -8,7 +8,8 @@
 #include "gemm_sm90_plan.cuh"
 #include "numbers.cuh"
 
-using gemm_sm90::Traits;
+using gemm_sm90::From;
+using gemm_sm90::storage;
 constexpr ptxmma_majorness K = PTXMMA_MAJORNESS_K, MN = PTXMMA_MAJORNESS_MN;
 
 // How far a sum of k products may be from the exact one, as a fraction of the sum of their magnitudes. An instruction sums its products and
@@ -29,10 +30,10 @@ double rounding_error() {
   return 0x1p-22;  // alpha * sum + beta * c in float
 }
 
-template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b>
+template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from = From::SHARED>
 bool check(int m, int n, int k, int padding, bool integers, float alpha, float beta, uint64_t seed) {
-  using In = typename Traits<Element>::Type;
-  using Out = typename Traits<Result>::Type;
+  using In = storage<Element>;
+  using Out = storage<Result>;
   const auto pitch = [&](int width, size_t size) { return int64_t(((width * size + 15) / 16 + padding) * 16 / size); };
   const int64_t lda = pitch(major_a == K ? k : m, sizeof(In)), ldb = pitch(major_b == K ? k : n, sizeof(In)), ldd = pitch(n, sizeof(Out));
   DeviceArray<In> a(lda * (major_a == K ? m : k)), b(ldb * (major_b == K ? n : k));
@@ -50,7 +51,7 @@ bool check(int m, int n, int k, int padding, bool integers, float alpha, float b
   const Strides sa = major_a == K ? Strides{lda, 1} : Strides{1, lda}, sb = major_b == K ? Strides{1, ldb} : Strides{ldb, 1};
   product<<<dim3((n + 127) / 128, m), 128>>>(
       m, n, k, alpha, a.data, sa, b.data, sb, beta, c.data, Strides{ldd, 1}, result.data, magnitude.data);
-  gemm_sm90::Plan<Element, Result, major_a, major_b> plan;
+  gemm_sm90::Plan<Element, Result, major_a, major_b, from> plan;
   CHECK(plan.prepare(m, n, k, alpha, {a.data, lda}, {b.data, ldb}, beta, {c.data, ldd}, {c.data, ldd}));
   CHECK(plan.launch());
   CHECK(cudaDeviceSynchronize());
@@ -83,7 +84,7 @@ bool check(int m, int n, int k, int padding, bool integers, float alpha, float b
   return true;
 }
 
-template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b>
+template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from = From::SHARED>
 bool check_all(const char* name, int count) {
   std::mt19937 random(count);
   const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
@@ -94,7 +95,7 @@ bool check_all(const char* name, int count) {
     const int k = i == 0 ? 256 : i == 1 ? 1 : between(1, 900);
     const bool integers = i % 2 == 0 || std::is_same_v<Element, ptxmma::s8>;
     const float alpha = i % 3 == 0 ? 2 : integers ? 1 : 0.75f, beta = i % 4 < 2 ? 0 : i % 4 == 2 ? -1 : 2;
-    if (!check<Element, Result, major_a, major_b>(m, n, k, i % 5 == 4, integers, alpha, beta, i)) {
+    if (!check<Element, Result, major_a, major_b, from>(m, n, k, i % 5 == 4, integers, alpha, beta, i)) {
       std::printf("%s: FAILED\n", name);
       return false;
     }
@@ -119,6 +120,10 @@ int main(int argc, char** argv) {
       check_all<e4m3, bf16, K, K>("e4m3 to bf16", count),
       check_all<e4m3, f32, K, K>("e4m3 to f32", count),
       check_all<s8, s32, K, K>("s8 to s32", count),
+      check_all<bf16, bf16, K, K, From::REGISTERS>("bf16, A from registers, row-major", count),
+      check_all<f16, f16, MN, MN, From::REGISTERS>("f16, A from registers, column-major, B row-major", count),
+      check_all<e4m3, bf16, K, K, From::REGISTERS>("e4m3 to bf16, A from registers", count),
+      check_all<s8, s32, K, K, From::REGISTERS>("s8 to s32, A from registers", count),
   };
   for (const bool one : right) {
     if (!one) return EXIT_FAILURE;

@@ -25,6 +25,8 @@ class ElementType(Entry, frozen=True, kw_only=True):
     nan: bool = False
     numpy: Annotated[str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one")]  # "float8_e4m3fn"
     tma: Annotated[str, like(r"^(CU_TENSOR_MAP_DATA_TYPE_[A-Z0-9_]+)?$", "the type of tensor maps; of packed elements, their bytes'")] = ""
+    c_type: Annotated[str, like(r"^([a-z_][A-Za-z0-9_]*)?$", "the C++ type whose object is one element, where there is such a type")] = ""
+    c_header: Annotated[str, like(r"^([a-z0-9_]+\.h)?$", "the toolkit's header that declares it; empty for types of the language")] = ""
     source: Source
 
     @property

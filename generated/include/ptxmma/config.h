@@ -63,8 +63,9 @@ typedef uint64_t uintptr_t;
 #endif
 #endif
 
-/* And for functions that neither read nor write memory of the caller's: `constexpr` from C++14 on. */
+/* And for functions of either kind that neither read nor write memory of the caller's: `constexpr` from C++14 on. */
 #define PTXMMA_CONSTEXPR_FN PTXMMA_FN PTXMMA_CONSTEXPR
+#define PTXMMA_HOST_CONSTEXPR_FN PTXMMA_HOST_FN PTXMMA_CONSTEXPR
 
 /*
  * For loops. Device code keeps small arrays in registers only where loops over them are

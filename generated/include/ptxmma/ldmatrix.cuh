@@ -16,6 +16,7 @@ namespace layout {
 struct ldmatrix_m8n8_x1_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_r_b16_col(lane, i); }
@@ -32,6 +33,7 @@ struct ldmatrix_m8n8_x1_p {
 struct ldmatrix_m8n8_x2_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_r_b16_col(lane, i); }
@@ -48,6 +50,7 @@ struct ldmatrix_m8n8_x2_p {
 struct ldmatrix_m8n8_x4_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_r_b16_col(lane, i); }
@@ -64,6 +67,7 @@ struct ldmatrix_m8n8_x4_p {
 struct ldmatrix_m8n8_x1_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x1_trans_r_b16_col(lane, i); }
@@ -74,6 +78,7 @@ struct ldmatrix_m8n8_x1_trans_r_b16 {
 struct ldmatrix_m8n8_x2_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x2_trans_r_b16_col(lane, i); }
@@ -84,6 +89,7 @@ struct ldmatrix_m8n8_x2_trans_r_b16 {
 struct ldmatrix_m8n8_x4_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n8_x4_trans_r_b16_col(lane, i); }
@@ -94,6 +100,7 @@ struct ldmatrix_m8n8_x4_trans_r_b16 {
 struct ldmatrix_m16n16_x1_trans_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x1_trans_r_b8_col(lane, i); }
@@ -110,6 +117,7 @@ struct ldmatrix_m16n16_x1_p {
 struct ldmatrix_m16n16_x2_trans_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m16n16_x2_trans_r_b8_col(lane, i); }
@@ -126,6 +134,7 @@ struct ldmatrix_m16n16_x2_p {
 struct ldmatrix_m8n16_x1_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x1_r_b8_col(lane, i); }
@@ -142,6 +151,7 @@ struct ldmatrix_m8n16_x1_p {
 struct ldmatrix_m8n16_x2_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x2_r_b8_col(lane, i); }
@@ -158,6 +168,7 @@ struct ldmatrix_m8n16_x2_p {
 struct ldmatrix_m8n16_x4_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_ldmatrix_m8n16_x4_r_b8_col(lane, i); }

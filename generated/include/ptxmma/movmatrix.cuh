@@ -15,6 +15,7 @@ namespace layout {
 struct movmatrix_m8n8_da_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_movmatrix_m8n8_da_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_movmatrix_m8n8_da_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_movmatrix_m8n8_da_b16_lane(row, col); }

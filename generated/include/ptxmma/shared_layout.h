@@ -16,9 +16,10 @@
  * not end below the address 262144, which is as far as a descriptor reaches: take smaller tiles;
  * PTXMMA_ERROR_ALIGNMENT for an address or stride that is not aligned; PTXMMA_ERROR_RANGE for all
  * other numbers that are not allowed, strides with which elements overlap, and sub-tiles that have no
- * descriptor. They are for host code and constant expressions: device code takes its descriptors from
- * the tiles of <ptxmma/cuda/shared_tile.cuh>, which cost no check. To pad, copy the matrix to a zeroed one: the contiguous extent is a multiple of the
- * elements in the swizzle's bytes, the other of the lines of a group.
+ * descriptor. But for the copies they are for the host and constant expressions: device code takes its
+ * descriptors from the tiles of <ptxmma/cuda/shared_tile.cuh>, which cost no check. To pad, copy the
+ * matrix to a zeroed one: the contiguous extent is a multiple of the elements in the swizzle's bytes,
+ * the other of the lines of a group.
  * Source: 9.7.15.5.1.2 of PTX ISA 9.1.
  */
 #ifndef PTXMMA_SHARED_LAYOUT_H
@@ -215,13 +216,13 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_bytes(const ptxmma_shared_layout
 }
 
 /** PTXMMA_OK if all is in order with a layout. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_shared_layout *layout) {
   uint64_t bytes = 0;
   return ptxmma_shared_bytes(layout, &bytes);
 }
 
 /** The layout of a matrix without any padding; its base offset is 0. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
     ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
     uint32_t start, ptxmma_shared_layout *layout) {
   ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0};
@@ -233,7 +234,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
 }
 
 /** The bytes of the image. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout *layout, uint32_t *size) {
   uint64_t bytes = 0;
   const ptxmma_status status = size == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_bytes(layout, &bytes);
   if (status == PTXMMA_OK) *size = (uint32_t)bytes;
@@ -241,7 +242,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_size(const ptxmma_shared_layout 
 }
 
 /** What ptxmma_shared_locate() gives, checked. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_address(
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_address(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t *address) {
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
@@ -397,7 +398,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
 /** The 64 bits of a descriptor whose fields all have an encoding. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
   const uint64_t encoded = ptxmma_descriptor_encode(fields);
   const ptxmma_descriptor read = ptxmma_descriptor_decode(encoded);
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
@@ -419,7 +420,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fi
  * A sub-tile has one if the canonical layout, counted from the sub-tile's start, leads to each of
  * its elements; that is checked in x_extent + k_extent steps.
  */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t x_extent, uint32_t k_extent,
     uint64_t *descriptor) {
   ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
@@ -446,7 +447,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
 }
 
 /** The fields of a descriptor; PTXMMA_ERROR_RANGE where it has bits that belong to none. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, ptxmma_descriptor *fields) {
   const ptxmma_descriptor read = ptxmma_descriptor_decode(descriptor);
   if (fields == NULL) return PTXMMA_ERROR_NULL;
   if (ptxmma_descriptor_encode(read) != descriptor) return PTXMMA_ERROR_RANGE;
@@ -455,7 +456,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_read(uint64_t descriptor, pt
 }
 
 /** The same descriptor `offset` bytes further, or back; PTXMMA_ERROR_RANGE too where it has bits that belong to no field. */
-PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
   ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
   const ptxmma_status status = ptxmma_descriptor_read(descriptor, &fields);
   if (status != PTXMMA_OK) return status;

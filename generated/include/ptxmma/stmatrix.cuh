@@ -22,6 +22,7 @@ struct stmatrix_m8n8_x1_p {
 struct stmatrix_m8n8_x1_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_r_b16_col(lane, i); }
@@ -38,6 +39,7 @@ struct stmatrix_m8n8_x2_p {
 struct stmatrix_m8n8_x2_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_r_b16_col(lane, i); }
@@ -54,6 +56,7 @@ struct stmatrix_m8n8_x4_p {
 struct stmatrix_m8n8_x4_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_r_b16_col(lane, i); }
@@ -64,6 +67,7 @@ struct stmatrix_m8n8_x4_r_b16 {
 struct stmatrix_m8n8_x1_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x1_trans_r_b16_col(lane, i); }
@@ -74,6 +78,7 @@ struct stmatrix_m8n8_x1_trans_r_b16 {
 struct stmatrix_m8n8_x2_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x2_trans_r_b16_col(lane, i); }
@@ -84,6 +89,7 @@ struct stmatrix_m8n8_x2_trans_r_b16 {
 struct stmatrix_m8n8_x4_trans_r_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m8n8_x4_trans_r_b16_col(lane, i); }
@@ -100,6 +106,7 @@ struct stmatrix_m16n8_x1_p {
 struct stmatrix_m16n8_x1_trans_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x1_trans_r_b8_col(lane, i); }
@@ -116,6 +123,7 @@ struct stmatrix_m16n8_x2_p {
 struct stmatrix_m16n8_x2_trans_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x2_trans_r_b8_col(lane, i); }
@@ -132,6 +140,7 @@ struct stmatrix_m16n8_x4_p {
 struct stmatrix_m16n8_x4_trans_r_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t matrix(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_matrix(lane, i); }
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_stmatrix_m16n8_x4_trans_r_b8_col(lane, i); }

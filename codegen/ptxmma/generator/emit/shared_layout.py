@@ -49,13 +49,35 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     yield Output("generated/include/ptxmma/shared_layout.h", banner("//", catalog, ["spec/shared_memory.yaml"]) + text)
 
 
+#: The constants of a tile, over its template arguments and what it measures.
+_NUMBERS = {
+    "x": "Extent",
+    "k": "Depth",
+    "steps": "Depth / Step",
+    "bytes": "static_cast<uint32_t>(measures.bytes)",
+    "lbo": "measures.layout.lbo",
+    "sbo": "measures.layout.sbo",
+    "box_inner": "measures.box.inner",
+    "box_outer": "measures.box.outer",
+    "boxes": "measures.box.boxes",
+    "box_bytes": "measures.box.boxes == 0 ? 0 : static_cast<uint32_t>(measures.bytes) / measures.box.boxes",
+}
+
+
 def tiles(spec: Spec) -> dict[str, Any]:
     """What the template of tiles as C++ types reads, where the spec has matrices in shared memory."""
     memory = spec.shared_memory
     assert memory is not None
     lines = {*(mode.atom_k[0] for mode in memory.swizzles), *(mode.atom_mn[1] for mode in memory.swizzles)}
     types = {name: _types(spec, memory, name) for name in dict.fromkeys(layout.majorness for layout in memory.layouts)}
-    return {"spec": spec, "memory": memory, "types": types, "lines": " or ".join(map(str, sorted(lines))), "reach": _reach(memory)}
+    return {
+        "spec": spec,
+        "memory": memory,
+        "types": types,
+        "lines": " or ".join(map(str, sorted(lines))),
+        "reach": _reach(memory),
+        "numbers": _NUMBERS,
+    }
 
 
 def _reach(memory: SharedMemory) -> int:

@@ -792,13 +792,13 @@ template <class... Parts>
 struct wgmma {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no wgmma has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<64, columns, 16> shape<64, columns, 256> shape<64, columns, 32> shape<64, columns, 8>; f16 f32 s32; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; and_ satfinite");
+                "legal, place by place: shape<64, columns, 16> shape<64, columns, 256> shape<64, columns, 32> shape<64, columns, 8> shape<64, columns>; f16 f32 s32; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; and_ satfinite");
 };
 template <class... Parts>
 struct wgmma_sp {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<64, columns, 16> shape<64, columns, 32> shape<64, columns, 64>; f16 f32 s32; bf16 e4m3 e5m2 f16 s8 tf32 u8; bf16 e4m3 e5m2 f16 s8 tf32 u8; satfinite");
+                "legal, place by place: shape<64, columns, 16> shape<64, columns, 32> shape<64, columns, 64> shape<64, columns>; f16 f32 s32; bf16 e4m3 e5m2 f16 s8 tf32 u8; bf16 e4m3 e5m2 f16 s8 tf32 u8; satfinite");
 };
 template <class... Parts>
 struct wmma_load_a_row {
@@ -889,7 +889,7 @@ struct wmma_mma_and_row_col {
 template <class Element, class Register, int Registers, int Elements, class Layout>
 struct fragment : Layout {
   using layout = Layout;
-  using element = Element;
+  using element_type = Element;
   using register_type = Register;
   using type = Register[Registers];
   static constexpr int registers = Registers;

@@ -6,7 +6,9 @@
 //
 //   load_fragment<Multiply::a, A>(a, start_of_a, lane, row, k);             // ldmatrix, transposed where the tile is MN-major
 //   store_fragment<Multiply::d, D>(start_of_d, packed, lane);               // stmatrix: elements of 16 bits, two in a register
-//   store_fragment<Multiply::d, D>(start_of_d, d, lane);                    // vectors: elements of 32 bits
+//   store_fragment<Multiply::d, D>(start_of_d, d, lane);                    // vectors: elements of 32 bits, or of 8, four in a register
+//   load_fragment<Multiply::d, D>(c, start_of_c, lane);                     // the inverse: what the store would write
+//   store_fragment<Multiply::d, D>(start_of_d, columns<Multiply::d, 64>(d, first), lane);  // some columns of an accumulator
 //   carried<First::d, Second::a>::take(elements, d, step);                  // an accumulator as A of the next product
 //
 // `lane` is the number of the thread in its warp, of wgmma in its warpgroup; all threads call together.  Tiles start at a multiple of their
@@ -66,8 +68,8 @@ struct matrix_move {
   static constexpr bool along_k = Tile::majorness == PTXMMA_MAJORNESS_K;
   using plain = matrix_places<Layout, Plain, Addresses, bits>;
   using turned = matrix_places<Layout, Transposed, Addresses, bits>;
-  static constexpr bool transposed = !plain::fits(along_k);
-  static_assert(plain::fits(along_k) || turned::fits(along_k),
+  static constexpr bool transposed = !plain::fits(along_k), fits = plain::fits(along_k) || turned::fits(along_k);
+  static_assert(fits || Layout::result,
                 "ptxmma: ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness");
 
   PTXMMA_MEMBER uint32_t offset(uint32_t lane, uint32_t first, uint32_t x, uint32_t k) {
@@ -179,6 +181,7 @@ struct matrices<true> {
 // Vectors: as many elements of a thread as lie side by side along k, or along x.
 template <class Layout, class Tile>
 struct vector_move {
+  static constexpr uint32_t bits = ptxmma_describe_type(Tile::type).bits;
   static constexpr bool along_k = Tile::majorness == PTXMMA_MAJORNESS_K;
   PTXMMA_MEMBER uint32_t x(uint32_t lane, uint32_t i) { return Layout::depth_first ? Layout::col(lane, i) : Layout::row(lane, i); }
   PTXMMA_MEMBER uint32_t k(uint32_t lane, uint32_t i) { return Layout::depth_first ? Layout::row(lane, i) : Layout::col(lane, i); }
@@ -192,31 +195,56 @@ struct vector_move {
 __device__ __forceinline__ uint32_t word_of(float value) { return __float_as_uint(value); }
 __device__ __forceinline__ uint32_t word_of(uint32_t value) { return value; }
 __device__ __forceinline__ uint32_t word_of(int32_t value) { return static_cast<uint32_t>(value); }
+__device__ __forceinline__ void set_word(float& value, uint32_t word) { value = __uint_as_float(word); }
+__device__ __forceinline__ void set_word(uint32_t& value, uint32_t word) { value = word; }
+__device__ __forceinline__ void set_word(int32_t& value, uint32_t word) { value = static_cast<int32_t>(word); }
 
-template <uint32_t Count>
-struct vector;
+// Bytes of shared memory, from and to words; fewer than four lie in the low ones.
+template <uint32_t Bytes>
+struct shared_bytes;
 template <>
-struct vector<1> {
-  template <class Register>
-  static __device__ __forceinline__ void store(uint32_t address, const Register* registers) {
-    asm volatile("st.shared.b32 [%0], %1;" : : "r"(address), "r"(word_of(registers[0])) : "memory");
+struct shared_bytes<1> {
+  static __device__ __forceinline__ void store(uint32_t address, const uint32_t (&words)[1]) {
+    asm volatile("st.shared.b8 [%0], %1;" : : "r"(address), "r"(words[0]) : "memory");
+  }
+  static __device__ __forceinline__ void load(uint32_t (&words)[1], uint32_t address) {
+    asm volatile("ld.shared.b8 %0, [%1];" : "=r"(words[0]) : "r"(address) : "memory");
   }
 };
 template <>
-struct vector<2> {
-  template <class Register>
-  static __device__ __forceinline__ void store(uint32_t address, const Register* registers) {
-    asm volatile("st.shared.v2.b32 [%0], { %1, %2};"
-                 : : "r"(address), "r"(word_of(registers[0])), "r"(word_of(registers[1])) : "memory");
+struct shared_bytes<2> {
+  static __device__ __forceinline__ void store(uint32_t address, const uint32_t (&words)[1]) {
+    asm volatile("st.shared.b16 [%0], %1;" : : "r"(address), "r"(words[0]) : "memory");
+  }
+  static __device__ __forceinline__ void load(uint32_t (&words)[1], uint32_t address) {
+    asm volatile("ld.shared.b16 %0, [%1];" : "=r"(words[0]) : "r"(address) : "memory");
   }
 };
 template <>
-struct vector<4> {
-  template <class Register>
-  static __device__ __forceinline__ void store(uint32_t address, const Register* registers) {
-    asm volatile("st.shared.v4.b32 [%0], { %1, %2, %3, %4};"
-                 : : "r"(address), "r"(word_of(registers[0])), "r"(word_of(registers[1])), "r"(word_of(registers[2])),
-                     "r"(word_of(registers[3])) : "memory");
+struct shared_bytes<4> {
+  static __device__ __forceinline__ void store(uint32_t address, const uint32_t (&words)[1]) {
+    asm volatile("st.shared.b32 [%0], %1;" : : "r"(address), "r"(words[0]) : "memory");
+  }
+  static __device__ __forceinline__ void load(uint32_t (&words)[1], uint32_t address) {
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[0]) : "r"(address) : "memory");
+  }
+};
+template <>
+struct shared_bytes<8> {
+  static __device__ __forceinline__ void store(uint32_t address, const uint32_t (&words)[2]) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" : : "r"(address), "r"(words[0]), "r"(words[1]) : "memory");
+  }
+  static __device__ __forceinline__ void load(uint32_t (&words)[2], uint32_t address) {
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(address) : "memory");
+  }
+};
+template <>
+struct shared_bytes<16> {
+  static __device__ __forceinline__ void store(uint32_t address, const uint32_t (&words)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+  }
+  static __device__ __forceinline__ void load(uint32_t (&words)[4], uint32_t address) {
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(address) : "memory");
   }
 };
 
@@ -248,28 +276,67 @@ struct matrices_from<Transposed, Move, First, 0, 0> {
   static __device__ __forceinline__ void store(uint32_t, const uint32_t (&)[Size], uint32_t, uint32_t, uint32_t) {}
 };
 
-template <uint32_t Bits>
-struct fragment_store;
-template <>
-struct fragment_store<16> {
-  template <class Fragment, class Tile, uint32_t Size>
-  static __device__ __forceinline__ void of(uint32_t start, const uint32_t (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
-    using move = matrix_store<typename Fragment::layout, Tile>;
+// A fragment or the first registers of one: as matrices, where their rows lie side by side in the tile, else element by element.
+template <class Layout, class Tile, bool AsMatrices>
+struct fragment_move;
+template <class Layout, class Tile>
+struct fragment_move<Layout, Tile, true> {
+  template <uint32_t Size>
+  static __device__ __forceinline__ void load(uint32_t (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x, uint32_t k) {
+    using move = matrix_load<Layout, Tile>;
+    matrices_from<move::transposed, move, 0, Size>::load(registers, start, lane, x, k);
+  }
+  template <uint32_t Size>
+  static __device__ __forceinline__ void store(uint32_t start, const uint32_t (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
+    using move = matrix_store<Layout, Tile>;
     matrices_from<move::transposed, move, 0, Size>::store(start, registers, lane, x, k);
   }
 };
-template <>
-struct fragment_store<8 * sizeof(uint32_t)> {
-  template <class Fragment, class Tile, class Register, uint32_t Size>
-  static __device__ __forceinline__ void of(uint32_t start, const Register (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
-    using move = vector_move<typename Fragment::layout, Tile>;
-    constexpr uint32_t count = move::neighbours();
+template <class Layout, class Tile>
+struct fragment_move<Layout, Tile, false> {
+  using move = vector_move<Layout, Tile>;
+  static constexpr uint32_t register_bits = 8 * sizeof(uint32_t), bits = move::bits, count = move::neighbours();
+  static constexpr uint32_t words = bits * count < register_bits ? 1 : bits * count / register_bits;
+  using bytes = shared_bytes<bits * count / 8>;
+
+  template <class Register, uint32_t Size>
+  static __device__ __forceinline__ void load(Register (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x, uint32_t k) {
 #pragma unroll
-    for (uint32_t i = 0; i < Size; i += count)
-      vector<count>::store(start + Tile::offset(x + move::x(lane, i), k + move::k(lane, i)), registers + i);
+    for (uint32_t i = 0; i < Size * register_bits / bits; i += count) {
+      uint32_t part[words];
+      bytes::load(part, start + Tile::offset(x + move::x(lane, i), k + move::k(lane, i)));
+#pragma unroll
+      for (uint32_t word = 0; word < words; ++word) {
+        Register& to = registers[i * bits / register_bits + word];
+        const uint32_t shift = i * bits % register_bits;
+        set_word(to, shift == 0 ? part[word] : word_of(to) | part[word] << shift);
+      }
+    }
+  }
+  template <class Register, uint32_t Size>
+  static __device__ __forceinline__ void store(uint32_t start, const Register (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
+#pragma unroll
+    for (uint32_t i = 0; i < Size * register_bits / bits; i += count) {
+      uint32_t part[words];
+#pragma unroll
+      for (uint32_t word = 0; word < words; ++word)
+        part[word] = word_of(registers[i * bits / register_bits + word]) >> i * bits % register_bits;
+      bytes::store(start + Tile::offset(x + move::x(lane, i), k + move::k(lane, i)), part);
+    }
   }
 };
 #endif
+
+// How a fragment, or its first registers, moves to and from a tile.
+template <class Layout, class Tile, uint32_t Elements, uint32_t Moved>
+struct checked_move {
+  static constexpr uint32_t bits = ptxmma_describe_type(Tile::type).bits;
+  static_assert(Moved <= Elements, "ptxmma: the registers hold elements of the tile's type, no more than the fragment has");
+  static_assert(Layout::result || bits == Layout::bits, "ptxmma: fragment and tile have elements of one width");
+  static_assert(bits == 8 || bits == 16 || bits == 32, "ptxmma: tiles that fragments move from and to have elements of 8, 16 or 32 bits");
+  // A multiplicand that does not fit is refused by matrix_move; of a result, threads move what they have.
+  static constexpr bool as_matrices = !Layout::result || matrix_load<Layout, Tile>::fits;
+};
 
 // The bit of an element's number that leads to a row, and the bit of a rank among those that lead to columns.
 template <class Layout>
@@ -288,24 +355,54 @@ PTXMMA_CONSTEXPR_FN uint32_t bit_of_rank(uint32_t rank, uint32_t bits) {
 }  // namespace detail
 
 #ifdef __CUDACC__
-// Fills a fragment of A or B from a tile that begins at shared address `start`; (x, k) is the fragment's first element in the tile.
-template <class Fragment, class Tile>
+// Fills a fragment from a tile that begins at shared address `start`; (x, k) is the fragment's first element in the tile.  Of a result, x
+// counts its rows and k its columns, and it may have narrower elements in the tile than in registers: then neighbours share a register,
+// the first in its low bits.
+template <class Fragment, class Tile, class Register, uint32_t Size>
 __device__ __forceinline__ void load_fragment(
-    uint32_t (&registers)[Fragment::registers], uint32_t start, uint32_t lane, uint32_t x = 0, uint32_t k = 0) {
-  using move = detail::matrix_load<typename Fragment::layout, Tile>;
-  static_assert(ptxmma_describe_type(Tile::type).bits == Fragment::layout::bits, "ptxmma: fragment and tile have elements of one width");
-  detail::matrices_from<move::transposed, move, 0, Fragment::registers>::load(registers, start, lane, x, k);
+    Register (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x = 0, uint32_t k = 0) {
+  using layout = typename Fragment::layout;
+  using move = detail::checked_move<layout, Tile, Fragment::elements, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
+  detail::fragment_move<layout, Tile, move::as_matrices>::load(registers, start, lane, x, k);
 }
 
-// Writes a fragment to a tile; of a result, x counts its rows and k its columns.  Of narrower elements than the fragment's own, neighbours
-// share a register, the first in its low bits.
+// Writes a fragment to a tile: the inverse.
 template <class Fragment, class Tile, class Register, uint32_t Size>
 __device__ __forceinline__ void store_fragment(
     uint32_t start, const Register (&registers)[Size], uint32_t lane, uint32_t x = 0, uint32_t k = 0) {
-  constexpr uint32_t bits = ptxmma_describe_type(Tile::type).bits;
-  static_assert(bits == 16 || bits == 8 * sizeof(uint32_t), "ptxmma: tiles that fragments are stored to have elements of 16 or 32 bits");
-  static_assert(8 * sizeof(registers) == bits * Fragment::elements, "ptxmma: the registers are those of the whole fragment, in the elements of the tile");
-  detail::fragment_store<bits>::template of<Fragment, Tile>(start, registers, lane, x, k);
+  using layout = typename Fragment::layout;
+  using move = detail::checked_move<layout, Tile, Fragment::elements, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
+  detail::fragment_move<layout, Tile, move::as_matrices>::store(start, registers, lane, x, k);
+}
+#endif
+
+namespace detail {
+
+// Elements that a thread holds of the first columns of a result.
+template <class Fragment>
+PTXMMA_CONSTEXPR_FN uint32_t elements_in(uint32_t columns, uint32_t lane) {
+  uint32_t count = 0;
+  while (count < Fragment::elements && Fragment::col(lane, count) < columns) ++count;
+  return count;
+}
+
+// Registers of these elements.
+template <class Fragment>
+PTXMMA_CONSTEXPR_FN uint32_t registers_in(uint32_t columns) {
+  return elements_in<Fragment>(columns, 0) * Fragment::registers / Fragment::elements;
+}
+
+}  // namespace detail
+
+#ifdef __CUDACC__
+// The registers with `Count` columns of a result from column `first` on.  They are laid out as the first registers of the fragment, and
+// move as such.
+template <class Fragment, uint32_t Count, class Register, uint32_t Size>
+__device__ __forceinline__ auto columns(Register (&registers)[Size], uint32_t first) -> Register (&)[detail::registers_in<Fragment>(Count)] {
+  static_assert(Fragment::layout::result, "ptxmma: columns are those of a result");
+  static_assert(detail::elements_in<Fragment>(Count, 0) == detail::elements_in<Fragment>(Count, 31),
+                "ptxmma: all threads hold as many elements of the columns");
+  return reinterpret_cast<Register(&)[detail::registers_in<Fragment>(Count)]>(registers[detail::registers_in<Fragment>(first)]);
 }
 #endif
 

@@ -24,6 +24,17 @@ struct matrix_descriptor {
 
 namespace detail {
 
+// A constant that device code can bind to a reference: nvcc has no storage there for a static member of an arithmetic type.
+template <uint32_t Value>
+struct number {
+  number() = default;
+  number(const number&) = delete;
+#ifdef __CUDACC__
+  __host__ __device__
+#endif
+  constexpr operator uint32_t() const { return Value; }
+};
+
 template <class Element>
 struct type_of;
 template <>
@@ -142,31 +153,42 @@ PTXMMA_CONSTEXPR_FN tile_measures measure_tile(
 // elements along k.  Every function expects that the tile starts at a multiple of `alignment`, and checks nothing.
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step = Depth>
 struct shared_tile {
-  using element = Element;
+  using element_type = Element;
   using descriptor_type = matrix_descriptor<Majorness>;
   static constexpr ptxmma_type type = detail::type_of<Element>::value;  // also for PTXMMA_TENSOR_MAP_DATA_TYPE
   static constexpr ptxmma_majorness majorness = Majorness;
   static constexpr ptxmma_swizzle swizzle = Swizzle;  // also for PTXMMA_TENSOR_MAP_SWIZZLE
-  static constexpr uint32_t x = Extent;
-  static constexpr uint32_t k = Depth;
-  static constexpr uint32_t steps = Depth / Step;  // instructions along k
+  static constexpr detail::tile_measures measures = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth);
+  using x_type = detail::number<Extent>;
+  using k_type = detail::number<Depth>;
+  using steps_type = detail::number<Depth / Step>;
+  using bytes_type = detail::number<static_cast<uint32_t>(measures.bytes)>;
+  using lbo_type = detail::number<measures.layout.lbo>;
+  using sbo_type = detail::number<measures.layout.sbo>;
+  using box_inner_type = detail::number<measures.box.inner>;
+  using box_outer_type = detail::number<measures.box.outer>;
+  using boxes_type = detail::number<measures.box.boxes>;
+  using box_bytes_type = detail::number<measures.box.boxes == 0 ? 0 : static_cast<uint32_t>(measures.bytes) / measures.box.boxes>;
 
-  static constexpr uint32_t bytes = static_cast<uint32_t>(detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).bytes);
-  static constexpr uint32_t alignment = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).alignment;
-  static constexpr uint32_t lbo = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).layout.lbo;
-  static constexpr uint32_t sbo = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).layout.sbo;
+  static constexpr x_type x{};          // rows or columns
+  static constexpr k_type k{};          // elements along k
+  static constexpr steps_type steps{};  // instructions along k
+  static constexpr bytes_type bytes{};  // of the tile
+  static constexpr lbo_type lbo{};      // strides of its descriptors, in bytes
+  static constexpr sbo_type sbo{};
+  static constexpr uint32_t alignment = measures.alignment;  // of the tile, in bytes; compilers take no number<> for alignas
 
-  // The boxes with which TMA writes the tile, one after the other: extents in elements (packed ones: in bytes) and number.
-  static constexpr uint32_t box_inner = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).box.inner;
-  static constexpr uint32_t box_outer = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).box.outer;
-  static constexpr uint32_t boxes = detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).box.boxes;
-  static constexpr uint32_t box_bytes = boxes == 0 ? 0 : bytes / boxes;
+  // The boxes with which TMA writes the tile, one after the other: extents in elements (packed ones: in bytes), number, and size.
+  static constexpr box_inner_type box_inner{};
+  static constexpr box_outer_type box_outer{};
+  static constexpr boxes_type boxes{};
+  static constexpr box_bytes_type box_bytes{};
 
   static_assert(
-      detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).status != PTXMMA_ERROR_MULTIPLE,
+      measures.status != PTXMMA_ERROR_MULTIPLE,
       "ptxmma: the contiguous extent of a tile (k if K-major, else x) fills the swizzle's bytes; the other is a multiple of 8");
   static_assert(
-      detail::measure_tile(type, Majorness, Swizzle, Extent, Depth).status != PTXMMA_ERROR_SIZE,
+      measures.status != PTXMMA_ERROR_SIZE,
       "ptxmma: a tile has elements, and ends below address 262144, which is as far as descriptors reach");
   static_assert(Depth % Step == 0, "ptxmma: the depth of a tile is a multiple of that of an instruction");
 
@@ -177,13 +199,26 @@ struct shared_tile {
   PTXMMA_MEMBER uint32_t box_x(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? outer(box) : inner(box); }
   PTXMMA_MEMBER uint32_t box_k(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? inner(box) : outer(box); }
 
+  // Where several blocks of a cluster bring a part of every box each, for all of them: the part of the block with number `rank`.
+  template <uint32_t Blocks>
+  struct share {
+    static constexpr uint32_t outer = box_outer_type() / Blocks;  // extent of the box for the tensor map; the other is box_inner
+    static_assert(outer * Blocks == box_outer_type() && box_bytes_type() / Blocks % alignment == 0,
+                  "ptxmma: the parts of a box are alike, and each starts at a multiple of the tile's alignment");
+
+    // Bytes from the start of the tile, and from its first element along x and k, to the first of the part.
+    PTXMMA_MEMBER uint32_t offset(uint32_t box, uint32_t rank) { return (box * Blocks + rank) * (box_bytes_type() / Blocks); }
+    PTXMMA_MEMBER uint32_t x(uint32_t box, uint32_t rank) { return box_x(box) + (Majorness == PTXMMA_MAJORNESS_K ? rank * outer : 0); }
+    PTXMMA_MEMBER uint32_t k(uint32_t box, uint32_t rank) { return box_k(box) + (Majorness == PTXMMA_MAJORNESS_K ? 0 : rank * outer); }
+  };
+
   // What an instruction takes that reads from element (x, k) on, where (0, 0) lies at shared address `start`.  x is a multiple of
   // 8 and, if MN-major, of the elements in the swizzle's bytes unless what the instruction reads ends with them; k is one of Step.
   PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t x = 0, uint32_t k = 0) {
     ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
     fields.start_address = start + unswizzled(x, k);
-    fields.leading_byte_offset = lbo;
-    fields.stride_byte_offset = sbo;
+    fields.leading_byte_offset = lbo_type();
+    fields.stride_byte_offset = sbo_type();
     fields.swizzle = Swizzle;
     return descriptor_type{ptxmma_descriptor_encode(fields)};
   }
@@ -198,24 +233,74 @@ struct shared_tile {
 
  private:
   PTXMMA_MEMBER uint32_t unswizzled(uint32_t x, uint32_t k) {
-    const ptxmma_shared_layout layout = {type, Majorness, Swizzle, Extent, Depth, lbo, sbo, 0, 0};
+    const ptxmma_shared_layout layout = {type, Majorness, Swizzle, Extent, Depth, lbo_type(), sbo_type(), 0, 0};
     return ptxmma_shared_offset(&layout, x, k);
   }
   // Boxes follow each other along the dimension that is not contiguous, then along the other.
-  static constexpr uint32_t boxes_of_panel = (Majorness == PTXMMA_MAJORNESS_K ? Extent : Depth) / (box_outer == 0 ? 1 : box_outer);
-  PTXMMA_MEMBER uint32_t outer(uint32_t box) { return box % boxes_of_panel * box_outer; }
+  static constexpr uint32_t boxes_of_panel =
+      (Majorness == PTXMMA_MAJORNESS_K ? Extent : Depth) / (measures.box.outer == 0 ? 1 : measures.box.outer);
+  PTXMMA_MEMBER uint32_t outer(uint32_t box) { return box % boxes_of_panel * box_outer_type(); }
   PTXMMA_MEMBER uint32_t inner(uint32_t box) {
     return box / boxes_of_panel * (8 * ptxmma_describe_swizzle(Swizzle).bytes / ptxmma_describe_type(type).bits);
   }
 };
 
-// A tile that instructions read through descriptors.
+#if __cplusplus < 201703L
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
-struct operand_tile : shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step> {
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::x_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::x;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::k_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::k;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::steps_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::steps;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::bytes_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::bytes;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::lbo_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::lbo;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::sbo_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::sbo;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_inner_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_inner;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_outer_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_outer;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::boxes_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::boxes;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_bytes_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_bytes;
+#endif
+
+namespace detail {
+
+// Rows or columns of a tile that instructions read: where they lie side by side, as many as fill the swizzle's bytes.
+template <class Element>
+PTXMMA_CONSTEXPR_FN uint32_t filled(ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent) {
+  const uint32_t span = 8 * ptxmma_describe_swizzle(swizzle).bytes / ptxmma_describe_type(type_of<Element>::value).bits;
+  return majorness == PTXMMA_MAJORNESS_K ? extent : (extent + span - 1) / span * span;
+}
+
+}  // namespace detail
+
+// A tile that instructions read through descriptors.  Of an MN-major one, `x` and the sizes count the rows or columns that fill it up.
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+struct operand_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step> {
   static_assert(
       ptxmma_shared_readable(Majorness, detail::type_of<Element>::value),
       "ptxmma: instructions read f16, bf16, tf32, e4m3, e5m2, u8, s8, b1 K-major, f16, bf16 MN-major");
 };
+#endif
+
+#ifdef __CUDACC__
+// The address of an object in shared memory, as instructions take it: 32 bits.
+__device__ __forceinline__ uint32_t shared_address(const void* object) { return static_cast<uint32_t>(__cvta_generic_to_shared(object)); }
 #endif
 
 }  // namespace ptxmma

@@ -12,6 +12,7 @@ namespace layout {
 struct mma_m8n8k4_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b32_computation(lane, i); }
@@ -22,6 +23,7 @@ struct mma_m8n8k4_cd_b32 {
 struct mma_m8n8k4_a_row_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_row_b16_computation(lane, i); }
@@ -32,6 +34,7 @@ struct mma_m8n8k4_a_row_b16 {
 struct mma_m8n8k4_b_row_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_row_b16_computation(lane, i); }
@@ -42,6 +45,7 @@ struct mma_m8n8k4_b_row_b16 {
 struct mma_m8n8k4_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b16_computation(lane, i); }
@@ -52,6 +56,7 @@ struct mma_m8n8k4_cd_b16 {
 struct mma_m8n8k4_b_col_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_col_b16_computation(lane, i); }
@@ -62,6 +67,7 @@ struct mma_m8n8k4_b_col_b16 {
 struct mma_m8n8k4_a_col_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t computation(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_col_b16_computation(lane, i); }
@@ -72,6 +78,7 @@ struct mma_m8n8k4_a_col_b16 {
 struct mma_m16n8k8_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b16_lane(row, col); }
@@ -81,6 +88,7 @@ struct mma_m16n8k8_cd_b16 {
 struct mma_m16n8k8_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b16_lane(row, col); }
@@ -90,6 +98,7 @@ struct mma_m16n8k8_a_b16 {
 struct mma_m16n8k8_b_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b16_lane(row, col); }
@@ -99,6 +108,7 @@ struct mma_m16n8k8_b_b16 {
 struct mma_m16n8k16_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b16_lane(row, col); }
@@ -108,6 +118,7 @@ struct mma_m16n8k16_cd_b16 {
 struct mma_m16n8k16_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b16_lane(row, col); }
@@ -117,6 +128,7 @@ struct mma_m16n8k16_a_b16 {
 struct mma_m16n8k16_b_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b16_lane(row, col); }
@@ -126,6 +138,7 @@ struct mma_m16n8k16_b_b16 {
 struct mma_m16n8k8_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b32_lane(row, col); }
@@ -135,6 +148,7 @@ struct mma_m16n8k8_cd_b32 {
 struct mma_m16n8k16_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b32_lane(row, col); }
@@ -144,6 +158,7 @@ struct mma_m16n8k16_cd_b32 {
 struct mma_m16n8k4_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b32_lane(row, col); }
@@ -153,6 +168,7 @@ struct mma_m16n8k4_cd_b32 {
 struct mma_m16n8k4_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b32_lane(row, col); }
@@ -162,6 +178,7 @@ struct mma_m16n8k4_a_b32 {
 struct mma_m16n8k4_b_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b32_lane(row, col); }
@@ -171,6 +188,7 @@ struct mma_m16n8k4_b_b32 {
 struct mma_m16n8k8_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b32_lane(row, col); }
@@ -180,6 +198,7 @@ struct mma_m16n8k8_a_b32 {
 struct mma_m16n8k8_b_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b32_lane(row, col); }
@@ -189,6 +208,7 @@ struct mma_m16n8k8_b_b32 {
 struct mma_m16n8k16_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b8_lane(row, col); }
@@ -198,6 +218,7 @@ struct mma_m16n8k16_a_b8 {
 struct mma_m16n8k16_b_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b8_lane(row, col); }
@@ -207,6 +228,7 @@ struct mma_m16n8k16_b_b8 {
 struct mma_m16n8k32_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b16_lane(row, col); }
@@ -216,6 +238,7 @@ struct mma_m16n8k32_cd_b16 {
 struct mma_m16n8k32_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b8_lane(row, col); }
@@ -225,6 +248,7 @@ struct mma_m16n8k32_a_b8 {
 struct mma_m16n8k32_b_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b8_lane(row, col); }
@@ -234,6 +258,7 @@ struct mma_m16n8k32_b_b8 {
 struct mma_m16n8k32_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_cd_b32_lane(row, col); }
@@ -243,6 +268,7 @@ struct mma_m16n8k32_cd_b32 {
 struct mma_m16n8k64_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_cd_b32_lane(row, col); }
@@ -252,6 +278,7 @@ struct mma_m16n8k64_cd_b32 {
 struct mma_m16n8k64_a_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_a_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_a_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_a_b4_lane(row, col); }
@@ -261,6 +288,7 @@ struct mma_m16n8k64_a_b4 {
 struct mma_m16n8k64_b_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_b_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k64_b_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k64_b_b4_lane(row, col); }
@@ -324,6 +352,7 @@ struct mma_m16n8k32_scale_b_scale_vec_1x {
 struct mma_m8n8k4_cd_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_cd_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_cd_b64_lane(row, col); }
@@ -333,6 +362,7 @@ struct mma_m8n8k4_cd_b64 {
 struct mma_m8n8k4_a_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_a_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_a_b64_lane(row, col); }
@@ -342,6 +372,7 @@ struct mma_m8n8k4_a_b64 {
 struct mma_m8n8k4_b_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k4_b_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k4_b_b64_lane(row, col); }
@@ -351,6 +382,7 @@ struct mma_m8n8k4_b_b64 {
 struct mma_m16n8k4_cd_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_cd_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_cd_b64_lane(row, col); }
@@ -360,6 +392,7 @@ struct mma_m16n8k4_cd_b64 {
 struct mma_m16n8k4_a_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_a_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_a_b64_lane(row, col); }
@@ -369,6 +402,7 @@ struct mma_m16n8k4_a_b64 {
 struct mma_m16n8k4_b_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k4_b_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k4_b_b64_lane(row, col); }
@@ -378,6 +412,7 @@ struct mma_m16n8k4_b_b64 {
 struct mma_m16n8k8_cd_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_cd_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_cd_b64_lane(row, col); }
@@ -387,6 +422,7 @@ struct mma_m16n8k8_cd_b64 {
 struct mma_m16n8k8_a_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_a_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_a_b64_lane(row, col); }
@@ -396,6 +432,7 @@ struct mma_m16n8k8_a_b64 {
 struct mma_m16n8k8_b_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k8_b_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k8_b_b64_lane(row, col); }
@@ -405,6 +442,7 @@ struct mma_m16n8k8_b_b64 {
 struct mma_m16n8k16_cd_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_cd_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_cd_b64_lane(row, col); }
@@ -414,6 +452,7 @@ struct mma_m16n8k16_cd_b64 {
 struct mma_m16n8k16_a_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_a_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_a_b64_lane(row, col); }
@@ -423,6 +462,7 @@ struct mma_m16n8k16_a_b64 {
 struct mma_m16n8k16_b_b64 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b64_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k16_b_b64_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k16_b_b64_lane(row, col); }
@@ -432,6 +472,7 @@ struct mma_m16n8k16_b_b64 {
 struct mma_m8n8k16_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_cd_b32_lane(row, col); }
@@ -441,6 +482,7 @@ struct mma_m8n8k16_cd_b32 {
 struct mma_m8n8k16_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_a_b8_lane(row, col); }
@@ -450,6 +492,7 @@ struct mma_m8n8k16_a_b8 {
 struct mma_m8n8k16_b_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_b_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k16_b_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k16_b_b8_lane(row, col); }
@@ -459,6 +502,7 @@ struct mma_m8n8k16_b_b8 {
 struct mma_m8n8k32_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_cd_b32_lane(row, col); }
@@ -468,6 +512,7 @@ struct mma_m8n8k32_cd_b32 {
 struct mma_m8n8k32_a_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_a_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_a_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_a_b4_lane(row, col); }
@@ -477,6 +522,7 @@ struct mma_m8n8k32_a_b4 {
 struct mma_m8n8k32_b_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_b_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k32_b_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k32_b_b4_lane(row, col); }
@@ -486,6 +532,7 @@ struct mma_m8n8k32_b_b4 {
 struct mma_m16n8k32_a_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_a_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_a_b4_lane(row, col); }
@@ -495,6 +542,7 @@ struct mma_m16n8k32_a_b4 {
 struct mma_m16n8k32_b_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k32_b_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k32_b_b4_lane(row, col); }
@@ -504,6 +552,7 @@ struct mma_m16n8k32_b_b4 {
 struct mma_m8n8k128_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_cd_b32_lane(row, col); }
@@ -513,6 +562,7 @@ struct mma_m8n8k128_cd_b32 {
 struct mma_m8n8k128_a_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_a_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_a_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_a_b1_lane(row, col); }
@@ -522,6 +572,7 @@ struct mma_m8n8k128_a_b1 {
 struct mma_m8n8k128_b_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_b_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m8n8k128_b_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m8n8k128_b_b1_lane(row, col); }
@@ -531,6 +582,7 @@ struct mma_m8n8k128_b_b1 {
 struct mma_m16n8k128_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_cd_b32_lane(row, col); }
@@ -540,6 +592,7 @@ struct mma_m16n8k128_cd_b32 {
 struct mma_m16n8k128_a_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_a_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_a_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_a_b1_lane(row, col); }
@@ -549,6 +602,7 @@ struct mma_m16n8k128_a_b1 {
 struct mma_m16n8k128_b_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_b_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k128_b_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k128_b_b1_lane(row, col); }
@@ -558,6 +612,7 @@ struct mma_m16n8k128_b_b1 {
 struct mma_m16n8k256_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_cd_b32_lane(row, col); }
@@ -567,6 +622,7 @@ struct mma_m16n8k256_cd_b32 {
 struct mma_m16n8k256_a_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_a_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_a_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_a_b1_lane(row, col); }
@@ -576,6 +632,7 @@ struct mma_m16n8k256_a_b1 {
 struct mma_m16n8k256_b_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_b_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_m16n8k256_b_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_m16n8k256_b_b1_lane(row, col); }

@@ -12,6 +12,7 @@ namespace layout {
 struct mma_sp_m16n8k16_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b16_lane(row, col); }
@@ -21,6 +22,7 @@ struct mma_sp_m16n8k16_cd_b16 {
 struct mma_sp_m16n8k16_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b16_lane(row, col); }
@@ -33,6 +35,7 @@ struct mma_sp_m16n8k16_a_b16 {
 struct mma_sp_m16n8k16_b_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b16_lane(row, col); }
@@ -52,6 +55,7 @@ struct mma_sp_m16n8k16_metadata_b16 {
 struct mma_sp_m16n8k32_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b16_lane(row, col); }
@@ -61,6 +65,7 @@ struct mma_sp_m16n8k32_cd_b16 {
 struct mma_sp_m16n8k32_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b16_lane(row, col); }
@@ -73,6 +78,7 @@ struct mma_sp_m16n8k32_a_b16 {
 struct mma_sp_m16n8k32_b_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b16_lane(row, col); }
@@ -92,6 +98,7 @@ struct mma_sp_m16n8k32_metadata_b16 {
 struct mma_sp_m16n8k16_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_cd_b32_lane(row, col); }
@@ -101,6 +108,7 @@ struct mma_sp_m16n8k16_cd_b32 {
 struct mma_sp_m16n8k32_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_cd_b32_lane(row, col); }
@@ -110,6 +118,7 @@ struct mma_sp_m16n8k32_cd_b32 {
 struct mma_sp_m16n8k8_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_cd_b32_lane(row, col); }
@@ -119,6 +128,7 @@ struct mma_sp_m16n8k8_cd_b32 {
 struct mma_sp_m16n8k8_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_a_b32_lane(row, col); }
@@ -131,6 +141,7 @@ struct mma_sp_m16n8k8_a_b32 {
 struct mma_sp_m16n8k8_b_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_b_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k8_b_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k8_b_b32_lane(row, col); }
@@ -150,6 +161,7 @@ struct mma_sp_m16n8k8_metadata_b32 {
 struct mma_sp_m16n8k16_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_a_b32_lane(row, col); }
@@ -162,6 +174,7 @@ struct mma_sp_m16n8k16_a_b32 {
 struct mma_sp_m16n8k16_b_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k16_b_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k16_b_b32_lane(row, col); }
@@ -181,6 +194,7 @@ struct mma_sp_m16n8k16_metadata_b32 {
 struct mma_sp_m16n8k64_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b32_lane(row, col); }
@@ -190,6 +204,7 @@ struct mma_sp_m16n8k64_cd_b32 {
 struct mma_sp_m16n8k64_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b8_lane(row, col); }
@@ -202,6 +217,7 @@ struct mma_sp_m16n8k64_a_b8 {
 struct mma_sp_m16n8k64_b_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b8_lane(row, col); }
@@ -221,6 +237,7 @@ struct mma_sp_m16n8k64_metadata_b8 {
 struct mma_sp_m16n8k64_cd_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_cd_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_cd_b16_lane(row, col); }
@@ -230,6 +247,7 @@ struct mma_sp_m16n8k64_cd_b16 {
 struct mma_sp_m16n8k128_cd_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_cd_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_cd_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_cd_b32_lane(row, col); }
@@ -239,6 +257,7 @@ struct mma_sp_m16n8k128_cd_b32 {
 struct mma_sp_m16n8k128_a_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_a_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_a_b4_lane(row, col); }
@@ -251,6 +270,7 @@ struct mma_sp_m16n8k128_a_b4 {
 struct mma_sp_m16n8k128_b_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_b_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k128_b_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k128_b_b4_lane(row, col); }
@@ -324,6 +344,7 @@ struct mma_sp_m16n8k64_scale_b_scale_vec_1x {
 struct mma_sp_m16n8k32_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_a_b8_lane(row, col); }
@@ -336,6 +357,7 @@ struct mma_sp_m16n8k32_a_b8 {
 struct mma_sp_m16n8k32_b_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k32_b_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k32_b_b8_lane(row, col); }
@@ -355,6 +377,7 @@ struct mma_sp_m16n8k32_metadata_b8 {
 struct mma_sp_m16n8k64_a_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_a_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_a_b4_lane(row, col); }
@@ -367,6 +390,7 @@ struct mma_sp_m16n8k64_a_b4 {
 struct mma_sp_m16n8k64_b_b4 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b4_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_mma_sp_m16n8k64_b_b4_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_mma_sp_m16n8k64_b_b4_lane(row, col); }

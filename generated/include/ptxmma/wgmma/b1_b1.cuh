@@ -881,5 +881,7 @@ struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {
     PTXMMA_N(256, wgmma_m64n256k256_s32_b1_b1_and)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, s32, b1, b1, and_> : wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {};
 
 }  // namespace ptxmma

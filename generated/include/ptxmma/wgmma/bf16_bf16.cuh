@@ -1869,5 +1869,7 @@ struct wgmma<shape<64, columns, 16>, f32, bf16, bf16> {
     PTXMMA_N(256, wgmma_m64n256k16_f32_bf16_bf16)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f32, bf16, bf16> : wgmma<shape<64, columns, 16>, f32, bf16, bf16> {};
 
 }  // namespace ptxmma

@@ -3019,6 +3019,8 @@ struct wgmma<shape<64, columns, 32>, f16, e4m3, e4m3> {
     PTXMMA_N(256, wgmma_m64n256k32_f16_e4m3_e4m3)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f16, e4m3, e4m3> : wgmma<shape<64, columns, 32>, f16, e4m3, e4m3> {};
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, f32, e4m3, e4m3> {
@@ -3079,5 +3081,7 @@ struct wgmma<shape<64, columns, 32>, f32, e4m3, e4m3> {
     PTXMMA_N(256, wgmma_m64n256k32_f32_e4m3_e4m3)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f32, e4m3, e4m3> : wgmma<shape<64, columns, 32>, f32, e4m3, e4m3> {};
 
 }  // namespace ptxmma

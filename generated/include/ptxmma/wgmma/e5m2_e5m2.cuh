@@ -3019,6 +3019,8 @@ struct wgmma<shape<64, columns, 32>, f16, e5m2, e5m2> {
     PTXMMA_N(256, wgmma_m64n256k32_f16_e5m2_e5m2)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f16, e5m2, e5m2> : wgmma<shape<64, columns, 32>, f16, e5m2, e5m2> {};
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, f32, e5m2, e5m2> {
@@ -3079,5 +3081,7 @@ struct wgmma<shape<64, columns, 32>, f32, e5m2, e5m2> {
     PTXMMA_N(256, wgmma_m64n256k32_f32_e5m2_e5m2)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f32, e5m2, e5m2> : wgmma<shape<64, columns, 32>, f32, e5m2, e5m2> {};
 
 }  // namespace ptxmma

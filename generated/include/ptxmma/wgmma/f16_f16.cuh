@@ -3277,6 +3277,8 @@ struct wgmma<shape<64, columns, 16>, f16, f16, f16> {
     PTXMMA_N(256, wgmma_m64n256k16_f16_f16_f16)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f16, f16, f16> : wgmma<shape<64, columns, 16>, f16, f16, f16> {};
 
 template <int columns>
 struct wgmma<shape<64, columns, 16>, f32, f16, f16> {
@@ -3337,5 +3339,7 @@ struct wgmma<shape<64, columns, 16>, f32, f16, f16> {
     PTXMMA_N(256, wgmma_m64n256k16_f32_f16_f16)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f32, f16, f16> : wgmma<shape<64, columns, 16>, f32, f16, f16> {};
 
 }  // namespace ptxmma

@@ -14,6 +14,7 @@ namespace layout {
 struct wgmma_m64nNk16_d_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b16_lane(row, col); }
@@ -23,6 +24,7 @@ struct wgmma_m64nNk16_d_b16 {
 struct wgmma_m64nNk16_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_a_b16_lane(row, col); }
@@ -32,6 +34,7 @@ struct wgmma_m64nNk16_a_b16 {
 struct wgmma_m64nNk16_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk16_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk16_d_b32_lane(row, col); }
@@ -41,6 +44,7 @@ struct wgmma_m64nNk16_d_b32 {
 struct wgmma_m64nNk8_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_d_b32_lane(row, col); }
@@ -50,6 +54,7 @@ struct wgmma_m64nNk8_d_b32 {
 struct wgmma_m64nNk8_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk8_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk8_a_b32_lane(row, col); }
@@ -59,6 +64,7 @@ struct wgmma_m64nNk8_a_b32 {
 struct wgmma_m64nNk32_d_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b16_lane(row, col); }
@@ -68,6 +74,7 @@ struct wgmma_m64nNk32_d_b16 {
 struct wgmma_m64nNk32_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_a_b8_lane(row, col); }
@@ -77,6 +84,7 @@ struct wgmma_m64nNk32_a_b8 {
 struct wgmma_m64nNk32_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk32_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk32_d_b32_lane(row, col); }
@@ -86,6 +94,7 @@ struct wgmma_m64nNk32_d_b32 {
 struct wgmma_m64nNk256_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_d_b32_lane(row, col); }
@@ -95,6 +104,7 @@ struct wgmma_m64nNk256_d_b32 {
 struct wgmma_m64nNk256_a_b1 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_a_b1_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_m64nNk256_a_b1_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_m64nNk256_a_b1_lane(row, col); }

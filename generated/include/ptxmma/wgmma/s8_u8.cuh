@@ -1703,6 +1703,8 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8> {
     PTXMMA_N(256, wgmma_m64n256k32_s32_s8_u8)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, s32, s8, u8> : wgmma<shape<64, columns, 32>, s32, s8, u8> {};
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {
@@ -1749,5 +1751,7 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {
     PTXMMA_N(256, wgmma_m64n256k32_satfinite_s32_s8_u8)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, s32, s8, u8, satfinite> : wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {};
 
 }  // namespace ptxmma

@@ -1739,5 +1739,7 @@ struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> {
     PTXMMA_N(256, wgmma_m64n256k8_f32_tf32_tf32)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, f32, tf32, tf32> : wgmma<shape<64, columns, 8>, f32, tf32, tf32> {};
 
 }  // namespace ptxmma

@@ -1703,6 +1703,8 @@ struct wgmma<shape<64, columns, 32>, s32, u8, s8> {
     PTXMMA_N(256, wgmma_m64n256k32_s32_u8_s8)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, s32, u8, s8> : wgmma<shape<64, columns, 32>, s32, u8, s8> {};
 
 template <int columns>
 struct wgmma<shape<64, columns, 32>, s32, u8, s8, satfinite> {
@@ -1749,5 +1751,7 @@ struct wgmma<shape<64, columns, 32>, s32, u8, s8, satfinite> {
     PTXMMA_N(256, wgmma_m64n256k32_satfinite_s32_u8_s8)
   )
 };
+template <int columns>
+struct wgmma<shape<64, columns>, s32, u8, s8, satfinite> : wgmma<shape<64, columns, 32>, s32, u8, s8, satfinite> {};
 
 }  // namespace ptxmma

@@ -1978,5 +1978,7 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {
     PTXMMA_N(256, wgmma_sp_m64n256k32_f32_bf16_bf16)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f32, bf16, bf16> : wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {};
 
 }  // namespace ptxmma

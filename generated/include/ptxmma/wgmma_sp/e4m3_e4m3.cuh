@@ -3222,6 +3222,8 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e4m3, e4m3> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_f16_e4m3_e4m3)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f16, e4m3, e4m3> : wgmma_sp<shape<64, columns, 64>, f16, e4m3, e4m3> {};
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 64>, f32, e4m3, e4m3> {
@@ -3291,5 +3293,7 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e4m3, e4m3> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_f32_e4m3_e4m3)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f32, e4m3, e4m3> : wgmma_sp<shape<64, columns, 64>, f32, e4m3, e4m3> {};
 
 }  // namespace ptxmma

@@ -3222,6 +3222,8 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e5m2> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_f16_e5m2_e5m2)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f16, e5m2, e5m2> : wgmma_sp<shape<64, columns, 64>, f16, e5m2, e5m2> {};
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e5m2> {
@@ -3291,5 +3293,7 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e5m2> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_f32_e5m2_e5m2)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f32, e5m2, e5m2> : wgmma_sp<shape<64, columns, 64>, f32, e5m2, e5m2> {};
 
 }  // namespace ptxmma

@@ -3482,6 +3482,8 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
     PTXMMA_N(256, wgmma_sp_m64n256k32_f16_f16_f16)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f16, f16, f16> : wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {};
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
@@ -3553,5 +3555,7 @@ struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
     PTXMMA_N(256, wgmma_sp_m64n256k32_f32_f16_f16)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f32, f16, f16> : wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {};
 
 }  // namespace ptxmma

@@ -14,6 +14,7 @@ namespace layout {
 struct wgmma_sp_m64nNk32_d_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b16_lane(row, col); }
@@ -23,6 +24,7 @@ struct wgmma_sp_m64nNk32_d_b16 {
 struct wgmma_sp_m64nNk32_a_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_a_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_a_b16_lane(row, col); }
@@ -45,6 +47,7 @@ struct wgmma_sp_m64nNk32_metadata_b16 {
 struct wgmma_sp_m64nNk32_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk32_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk32_d_b32_lane(row, col); }
@@ -54,6 +57,7 @@ struct wgmma_sp_m64nNk32_d_b32 {
 struct wgmma_sp_m64nNk16_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_d_b32_lane(row, col); }
@@ -63,6 +67,7 @@ struct wgmma_sp_m64nNk16_d_b32 {
 struct wgmma_sp_m64nNk16_a_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk16_a_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk16_a_b32_lane(row, col); }
@@ -85,6 +90,7 @@ struct wgmma_sp_m64nNk16_metadata_b32 {
 struct wgmma_sp_m64nNk64_d_b16 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b16_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b16_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b16_lane(row, col); }
@@ -94,6 +100,7 @@ struct wgmma_sp_m64nNk64_d_b16 {
 struct wgmma_sp_m64nNk64_a_b8 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_a_b8_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_a_b8_lane(row, col); }
@@ -116,6 +123,7 @@ struct wgmma_sp_m64nNk64_metadata_b8 {
 struct wgmma_sp_m64nNk64_d_b32 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b32_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wgmma_sp_m64nNk64_d_b32_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wgmma_sp_m64nNk64_d_b32_lane(row, col); }

@@ -1786,6 +1786,8 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, u8> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_s32_s8_u8)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, s32, s8, u8> : wgmma_sp<shape<64, columns, 64>, s32, s8, u8> {};
 
 template <int columns>
 struct wgmma_sp<shape<64, columns, 64>, s32, s8, u8, satfinite> {
@@ -1841,5 +1843,7 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, u8, satfinite> {
     PTXMMA_N(256, wgmma_sp_m64n256k64_satfinite_s32_s8_u8)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, s32, s8, u8, satfinite> : wgmma_sp<shape<64, columns, 64>, s32, s8, u8, satfinite> {};
 
 }  // namespace ptxmma

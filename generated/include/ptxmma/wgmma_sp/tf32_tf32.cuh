@@ -1848,5 +1848,7 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
     PTXMMA_N(256, wgmma_sp_m64n256k16_f32_tf32_tf32)
   )
 };
+template <int columns>
+struct wgmma_sp<shape<64, columns>, f32, tf32, tf32> : wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {};
 
 }  // namespace ptxmma

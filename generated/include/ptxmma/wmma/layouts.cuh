@@ -12,6 +12,7 @@ namespace layout {
 struct wmma_m16n16k16_a_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_f16_observed_sm_90_copy(lane, i); }
@@ -22,6 +23,7 @@ struct wmma_m16n16k16_a_f16_observed_sm_90 {
 struct wmma_m8n32k16_a_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_f16_observed_sm_90_copy(lane, i); }
@@ -32,6 +34,7 @@ struct wmma_m8n32k16_a_f16_observed_sm_90 {
 struct wmma_m32n8k16_a_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_f16_observed_sm_90_copy(lane, i); }
@@ -42,6 +45,7 @@ struct wmma_m32n8k16_a_f16_observed_sm_90 {
 struct wmma_m16n16k16_a_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b16_observed_sm_90_lane(row, col); }
@@ -51,6 +55,7 @@ struct wmma_m16n16k16_a_b16_observed_sm_90 {
 struct wmma_m8n32k16_a_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b16_observed_sm_90_lane(row, col); }
@@ -60,6 +65,7 @@ struct wmma_m8n32k16_a_b16_observed_sm_90 {
 struct wmma_m32n8k16_a_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b16_observed_sm_90_lane(row, col); }
@@ -69,6 +75,7 @@ struct wmma_m32n8k16_a_b16_observed_sm_90 {
 struct wmma_m16n16k16_a_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_a_b8_observed_sm_90_lane(row, col); }
@@ -78,6 +85,7 @@ struct wmma_m16n16k16_a_b8_observed_sm_90 {
 struct wmma_m8n32k16_a_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_a_b8_observed_sm_90_lane(row, col); }
@@ -87,6 +95,7 @@ struct wmma_m8n32k16_a_b8_observed_sm_90 {
 struct wmma_m32n8k16_a_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_a_b8_observed_sm_90_lane(row, col); }
@@ -96,6 +105,7 @@ struct wmma_m32n8k16_a_b8_observed_sm_90 {
 struct wmma_m16n16k8_a_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_a_b32_observed_sm_90_lane(row, col); }
@@ -105,6 +115,7 @@ struct wmma_m16n16k8_a_b32_observed_sm_90 {
 struct wmma_m8n8k4_a_b64_observed_sm_90 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_a_b64_observed_sm_90_lane(row, col); }
@@ -114,6 +125,7 @@ struct wmma_m8n8k4_a_b64_observed_sm_90 {
 struct wmma_m8n8k32_a_b4_observed_sm_90 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_a_b4_observed_sm_90_lane(row, col); }
@@ -123,6 +135,7 @@ struct wmma_m8n8k32_a_b4_observed_sm_90 {
 struct wmma_m8n8k128_a_b1_observed_sm_90 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = false;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_a_b1_observed_sm_90_lane(row, col); }
@@ -132,6 +145,7 @@ struct wmma_m8n8k128_a_b1_observed_sm_90 {
 struct wmma_m16n16k16_b_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_f16_observed_sm_90_copy(lane, i); }
@@ -142,6 +156,7 @@ struct wmma_m16n16k16_b_f16_observed_sm_90 {
 struct wmma_m8n32k16_b_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_f16_observed_sm_90_lane(row, col); }
@@ -151,6 +166,7 @@ struct wmma_m8n32k16_b_f16_observed_sm_90 {
 struct wmma_m32n8k16_b_f16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t copy(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_f16_observed_sm_90_copy(lane, i); }
@@ -161,6 +177,7 @@ struct wmma_m32n8k16_b_f16_observed_sm_90 {
 struct wmma_m16n16k16_b_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b16_observed_sm_90_lane(row, col); }
@@ -170,6 +187,7 @@ struct wmma_m16n16k16_b_b16_observed_sm_90 {
 struct wmma_m8n32k16_b_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b16_observed_sm_90_lane(row, col); }
@@ -179,6 +197,7 @@ struct wmma_m8n32k16_b_b16_observed_sm_90 {
 struct wmma_m32n8k16_b_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b16_observed_sm_90_lane(row, col); }
@@ -188,6 +207,7 @@ struct wmma_m32n8k16_b_b16_observed_sm_90 {
 struct wmma_m16n16k16_b_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_b_b8_observed_sm_90_lane(row, col); }
@@ -197,6 +217,7 @@ struct wmma_m16n16k16_b_b8_observed_sm_90 {
 struct wmma_m8n32k16_b_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_b_b8_observed_sm_90_lane(row, col); }
@@ -206,6 +227,7 @@ struct wmma_m8n32k16_b_b8_observed_sm_90 {
 struct wmma_m32n8k16_b_b8_observed_sm_90 {
   static constexpr uint32_t bits = 8;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_b_b8_observed_sm_90_lane(row, col); }
@@ -215,6 +237,7 @@ struct wmma_m32n8k16_b_b8_observed_sm_90 {
 struct wmma_m16n16k8_b_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_b_b32_observed_sm_90_lane(row, col); }
@@ -224,6 +247,7 @@ struct wmma_m16n16k8_b_b32_observed_sm_90 {
 struct wmma_m8n8k4_b_b64_observed_sm_90 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_b_b64_observed_sm_90_lane(row, col); }
@@ -233,6 +257,7 @@ struct wmma_m8n8k4_b_b64_observed_sm_90 {
 struct wmma_m8n8k32_b_b4_observed_sm_90 {
   static constexpr uint32_t bits = 4;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_b_b4_observed_sm_90_lane(row, col); }
@@ -242,6 +267,7 @@ struct wmma_m8n8k32_b_b4_observed_sm_90 {
 struct wmma_m8n8k128_b_b1_observed_sm_90 {
   static constexpr uint32_t bits = 1;
   static constexpr bool depth_first = true;
+  static constexpr bool result = false;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_b_b1_observed_sm_90_lane(row, col); }
@@ -251,6 +277,7 @@ struct wmma_m8n8k128_b_b1_observed_sm_90 {
 struct wmma_m16n16k16_cd_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b16_observed_sm_90_lane(row, col); }
@@ -260,6 +287,7 @@ struct wmma_m16n16k16_cd_b16_observed_sm_90 {
 struct wmma_m8n32k16_cd_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b16_observed_sm_90_lane(row, col); }
@@ -269,6 +297,7 @@ struct wmma_m8n32k16_cd_b16_observed_sm_90 {
 struct wmma_m32n8k16_cd_b16_observed_sm_90 {
   static constexpr uint32_t bits = 16;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b16_observed_sm_90_lane(row, col); }
@@ -278,6 +307,7 @@ struct wmma_m32n8k16_cd_b16_observed_sm_90 {
 struct wmma_m16n16k16_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k16_cd_b32_observed_sm_90_lane(row, col); }
@@ -287,6 +317,7 @@ struct wmma_m16n16k16_cd_b32_observed_sm_90 {
 struct wmma_m8n32k16_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n32k16_cd_b32_observed_sm_90_lane(row, col); }
@@ -296,6 +327,7 @@ struct wmma_m8n32k16_cd_b32_observed_sm_90 {
 struct wmma_m32n8k16_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m32n8k16_cd_b32_observed_sm_90_lane(row, col); }
@@ -305,6 +337,7 @@ struct wmma_m32n8k16_cd_b32_observed_sm_90 {
 struct wmma_m16n16k8_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m16n16k8_cd_b32_observed_sm_90_lane(row, col); }
@@ -314,6 +347,7 @@ struct wmma_m16n16k8_cd_b32_observed_sm_90 {
 struct wmma_m8n8k4_cd_b64_observed_sm_90 {
   static constexpr uint32_t bits = 64;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k4_cd_b64_observed_sm_90_lane(row, col); }
@@ -323,6 +357,7 @@ struct wmma_m8n8k4_cd_b64_observed_sm_90 {
 struct wmma_m8n8k32_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k32_cd_b32_observed_sm_90_lane(row, col); }
@@ -332,6 +367,7 @@ struct wmma_m8n8k32_cd_b32_observed_sm_90 {
 struct wmma_m8n8k128_cd_b32_observed_sm_90 {
   static constexpr uint32_t bits = 32;
   static constexpr bool depth_first = false;
+  static constexpr bool result = true;
   PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_row(lane, i); }
   PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_col(lane, i); }
   PTXMMA_MEMBER uint32_t lane(uint32_t row, uint32_t col) { return ptxmma_wmma_m8n8k128_cd_b32_observed_sm_90_lane(row, col); }

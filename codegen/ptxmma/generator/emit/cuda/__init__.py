@@ -13,11 +13,11 @@ from ptxmma.catalog.cplusplus import ORDERING, header, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
-from ptxmma.generator.emit.cuda.fronts import Front, Fronts
+from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
 from ptxmma.generator.emit.cuda.functions import Function, Functions
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import InstructionSet, RegisterType
+from ptxmma.model import ElementType, InstructionSet, RegisterType
 
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
@@ -44,6 +44,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     outputs += headers.moves()
     yield from outputs
     yield headers.config()
+    yield headers.storage()  # not in ptxmma.cuh: it brings in headers of the toolkit
     yield headers.output("ptxmma.cuh", "all.cuh", includes=sorted(output.path.removeprefix(f"{_FOLDER}/") for output in outputs))
 
 
@@ -73,6 +74,14 @@ class _Headers:
         if spec.shared_memory is not None:
             yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(spec), c=c_text, tag=identifier)
 
+    def storage(self) -> Output:
+        """The C++ types of elements."""
+        types: dict[str, list[ElementType]] = {}
+        for element in self._catalog.database.spec.types.elements:
+            if element.c_type:
+                types.setdefault(element.c_header, []).append(element)
+        return self.output("cuda/storage.cuh", "storage.cuh", types=types, tag=identifier)
+
     def moves(self) -> Iterator[Output]:
         """Fragments to and from shared memory, and from one product to the next."""
         values = fragment_moves.values(self._catalog)
@@ -91,13 +100,14 @@ class _Headers:
         parts: dict[str, list[Instruction]] = {}
         for instruction in members:
             parts.setdefault(header(instruction), []).append(instruction)
+        implied = depth_follows(members)
         if f"{stem}.cuh" in parts:
-            yield self._header(f"{stem}.cuh", members, shared, layouts=layouts)
+            yield self._header(f"{stem}.cuh", members, shared, layouts=layouts, implied=implied)
             return
         common = f"{stem}/layouts.cuh"
         yield self._header(common, [], shared, layouts=layouts)
         for path, part in parts.items():
-            yield self._header(path, part, [common])
+            yield self._header(path, part, [common], implied=implied)
 
     def _header(
         self,
@@ -107,12 +117,13 @@ class _Headers:
         *,
         layouts: Sequence[layout_structs.LayoutStruct] = (),
         about: Iterable[str] = (),
+        implied: bool = False,
     ) -> Output:
         """A header with the functions of some instructions and the front over them."""
         functions: list[Function] = []
         for instruction in members:
             functions += self._functions.of(instruction, self._guards.of(instruction))
-        fronts = list(self._makes.of(instruction for instruction in members if instruction.shape is not None))
+        fronts = list(self._makes.of((instruction for instruction in members if instruction.shape is not None), implied=implied))
         self._fronts += fronts
         description = [line for text in (*_describe(members), *about) for line in _comment(text)]
         return self.output(
@@ -156,6 +167,8 @@ def _legal(fronts: Iterable[Front]) -> dict[str, str]:
             if place == len(known):
                 known.append({})
             known[place][argument] = None
+        if front.brief:
+            known[0][front.brief] = None
     return {name: "; ".join(" ".join(sorted(values)) for values in known) for name, known in places.items()}
 
 

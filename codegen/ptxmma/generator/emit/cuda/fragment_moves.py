@@ -31,6 +31,44 @@ class Matrices(NamedTuple):
     row_bits: int
 
 
+class Access(NamedTuple):
+    """A load or store of shared memory, from and to words of 32 bits; fewer bytes than a word's lie in its low ones.
+
+    Attributes:
+        bytes, words: what it moves.
+        type: ``".v2.b32"``.
+        stored, loaded: its list of registers in PTX.
+        inputs, outputs: the operands of the asm statement.
+    """
+
+    bytes: int
+    words: int
+    type: str
+    stored: str
+    loaded: str
+    inputs: str
+    outputs: str
+
+
+def access(size: int) -> Access:
+    """That of so many bytes: a power of two up to 16."""
+    words = max(size // 4, 1)
+
+    def listed(first: int) -> str:
+        names = ", ".join(f"%{first + word}" for word in range(words))
+        return f"{{{names}}}" if words > 1 else names
+
+    return Access(
+        bytes=size,
+        words=words,
+        type=(f".v{words}" if words > 1 else "") + f".b{8 * min(size, 4)}",
+        stored=listed(1),
+        loaded=listed(0),
+        inputs=", ".join(f'"r"(words[{word}])' for word in range(words)),
+        outputs=", ".join(f'"=r"(words[{word}])' for word in range(words)),
+    )
+
+
 def of(catalog: Catalog, operation: str) -> Matrices | None:
     """The instructions of an operation, ``"load"`` or ``"store"``, that give a row's address in 32 bits; None where there are none."""
     functions: dict[bool, dict[int, str]] = {False: {}, True: {}}
@@ -69,7 +107,8 @@ def values(catalog: Catalog) -> dict[str, Any] | None:
     loads, stores = of(catalog, "load"), of(catalog, "store")
     if loads is None or stores is None:
         return None
-    return {"loads": loads, "stores": stores, "warp": catalog.database.spec.scopes["warp"]}
+    accesses = [access(size) for size in (1, 2, 4, 8, 16)]
+    return {"loads": loads, "stores": stores, "warp": catalog.database.spec.scopes["warp"], "accesses": accesses}
 
 
 def _moved(instruction: Instruction) -> tuple[Operand, Operand] | None:

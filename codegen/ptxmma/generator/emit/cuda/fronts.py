@@ -19,6 +19,10 @@ from ptxmma.model import Layout, Spec
 _RANGING = "columns"
 
 
+#: The extent along which a product sums.
+_DEPTH = "k"
+
+
 class Call(NamedTuple):
     """A member function ``call``.
 
@@ -57,6 +61,7 @@ class Front(NamedTuple):
     Attributes:
         name: ``"wgmma"``.
         shape: ``"shape<64, columns, 16>"``.
+        brief: ``"shape<64, columns>"`` where the depth follows from the types, else empty.
         arguments: what follows the shape: ``("f32", "bf16", "bf16")``.
         extents: sizes by name, as C++.
         ranges: the legal values of the extent that ranges, in words; empty where none does.
@@ -69,6 +74,7 @@ class Front(NamedTuple):
 
     name: str
     shape: str
+    brief: str
     arguments: tuple[str, ...]
     extents: dict[str, str]
     ranges: str
@@ -85,17 +91,21 @@ class Fronts:
     def __init__(self, spec: Spec, functions: Functions) -> None:
         self._spec, self._functions = spec, functions
 
-    def of(self, members: Iterable[Instruction]) -> Iterator[Front]:
-        """The specialisations for some instructions: one for all that differ in n alone, where n ranges over many."""
+    def of(self, members: Iterable[Instruction], *, implied: bool) -> Iterator[Front]:
+        """The specialisations for some instructions: one for all that differ in n alone, where n ranges over many.
+
+        ``implied`` says that the depth follows from what else the front names, as ``depth_follows`` finds out for the family.
+        """
         groups: dict[tuple[object, ...], list[Instruction]] = {}
         for instruction in members:
             variant = instruction.variant
             others = [variant.facts.get(name) for name in variant.instruction.qualifiers if name != variant.instruction.shape]
             key = (variant.facts["name"], variant.shape_label, *others)
             groups.setdefault(key, []).append(instruction)
-        yield from map(self._front, groups.values())
+        for variants in groups.values():
+            yield self._front(variants, implied=implied)
 
-    def _front(self, variants: Sequence[Instruction]) -> Front:
+    def _front(self, variants: Sequence[Instruction], *, implied: bool) -> Front:
         first = variants[0]
         variant = first.variant
         name, arguments = front_name(first)
@@ -116,7 +126,8 @@ class Fronts:
         extents = {one: _RANGING if one in variant.ranging else str(size) for one, size in first.extents.items()}
         return Front(
             name=name,
-            shape=f"shape<{', '.join(extents[one] for one in first.shape_sizes)}>",
+            shape=_shape(extents, first.shape_sizes),
+            brief=_shape(extents, [one for one in first.shape_sizes if one != _DEPTH]) if implied else "",
             arguments=arguments,
             extents=extents,
             ranges=", or ".join(f"from {span.first} to {span.last} in steps of {span.step}" for span in spans),
@@ -146,7 +157,7 @@ class Fronts:
         for form in instruction.forms:
             for operand in form.operands:
                 if operand.kind == "descriptor" and self._spec.shared_memory is not None:
-                    step = instruction.extents["k"] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
+                    step = instruction.extents[_DEPTH] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
                     yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step)
 
     # --- calls --------------------------------------------------------------------------------------------------------------
@@ -215,6 +226,21 @@ class Fronts:
         if len(legal) != 1:
             raise ValueError(f"{instruction.canonical} reads {' and '.join(legal) or 'no'} majorness without an operand that chooses")
         return legal[0]
+
+
+def depth_follows(members: Iterable[Instruction]) -> bool:
+    """Whether instructions of a family that differ in their depth differ in another argument of the front, too."""
+    depths: dict[tuple[object, ...], int] = {}
+    for instruction in members:
+        depth = instruction.extents.get(_DEPTH)
+        others = tuple((name, size) for name, size in instruction.extents.items() if name != _DEPTH)
+        if depth is None or depths.setdefault((*front_name(instruction), others), depth) != depth:
+            return False
+    return True
+
+
+def _shape(extents: dict[str, str], names: Iterable[str]) -> str:
+    return f"shape<{', '.join(extents[name] for name in names)}>"
 
 
 def _chosen(name: str, meanings: dict[str, int]) -> str:

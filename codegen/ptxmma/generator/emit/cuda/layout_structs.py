@@ -29,12 +29,14 @@ class LayoutStruct(NamedTuple):
         members: its functions.
         bits: width of an element's container; 0 without elements.
         depth: the axis along which a product sums, ``"col"`` of A and ``"row"`` of B; of a result the columns; empty without elements.
+        result: whether a product sums along neither.
     """
 
     name: str
     members: list[Member]
     bits: int
     depth: str
+    result: bool
 
 
 def of(catalog: Catalog, family: str) -> list[LayoutStruct]:
@@ -57,5 +59,5 @@ def of(catalog: Catalog, family: str) -> list[LayoutStruct]:
         ]
         summed = [axis for axis, size in entry.axes.items() if "k" in formula.names(formula.parse(size))]
         depth = (summed or [layout.coordinates[-1]])[0] if layout.kind == "fragment" else ""
-        structs.append(LayoutStruct(c_text.identifier(layout.name), members, layout.bits, depth))
+        structs.append(LayoutStruct(c_text.identifier(layout.name), members, layout.bits, depth, not summed))
     return structs
