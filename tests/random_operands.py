@@ -94,7 +94,7 @@ class Operands:
         rows = matrix if name == "a" else matrix.T
         layout = shared_memory.SharedLayout(element.name, "K", "none", *rows.shape, start=self.arguments.get("memory", np.zeros(0)).size)
         memory = self.arguments.get("memory", np.zeros(0, np.uint8))
-        self.arguments["memory"] = np.concatenate([memory, layout.store(rows), np.zeros(-layout.size % 1024, np.uint8)])
+        self.arguments["memory"] = np.concatenate([memory, layout.store_xk(rows), np.zeros(-layout.size % 1024, np.uint8)])
         self.arguments[name] = layout.descriptor().encode()
 
     def _scale(self, instruction: Instruction, random: np.random.Generator, draw: Draw, name: str) -> Array:

@@ -60,7 +60,7 @@ def test_staged(library: ctypes.CDLL) -> None:
     tile, image, descriptor = np.arange(64 * 128).astype(np.float16).reshape(64, 128), np.zeros(layout.size, np.uint8), ctypes.c_uint64()
     address = ctypes.c_uint32(1024)
     assert library.stage(_pointer(tile), _pointer(image), ctypes.c_size_t(layout.size), address, ctypes.byref(descriptor)) == 0
-    assert np.array_equal(image, layout.store(tile))
+    assert np.array_equal(image, layout.store_xk(tile))
     assert descriptor.value == layout.descriptor(k_extent=16).encode()
 
 

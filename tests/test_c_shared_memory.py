@@ -213,7 +213,7 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
         image, back = np.zeros(layout.size, np.uint8), np.zeros_like(memory)
         for thread in range(3):
             assert library.ptxmma_shared_store(given, _pointer(memory), _pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
-        np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
+        np.testing.assert_array_equal(image, layout.store_xk(matrix), str(layout))
         assert library.ptxmma_shared_load(given, _pointer(image), ctypes.c_size_t(layout.size), _pointer(back), 0, 1) == _OK
         np.testing.assert_array_equal(back, memory)
 
@@ -461,6 +461,6 @@ def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: P
         assert (
             library.on_device(given, _pointer(memory), sizes[0], _pointer(image), sizes[1], _pointer(back), ctypes.byref(descriptor)) == _OK
         )
-        np.testing.assert_array_equal(image, layout.store(matrix), str(layout))
+        np.testing.assert_array_equal(image, layout.store_xk(matrix), str(layout))
         np.testing.assert_array_equal(back, memory)
         assert descriptor.value == layout.descriptor().encode()

@@ -108,7 +108,7 @@ def test_loads_fill_the_fragment_from_the_tile(tmp_path: Path) -> None:
     for move, operand, (transposed, groups) in zip(_LOADS, operands, loaded, strict=True):
         layout = SharedLayout(move.element, move.majorness, move.swizzle, move.x, move.k)
         matrix = rng.integers(0, 100, (move.x, move.k)).astype(f"u{max(layout.element.bits // 8, 1)}")
-        image = layout.store(matrix)
+        image = layout.store_xk(matrix)
         wanted = matrix[: operand.rows, : operand.cols] if move.operand == "a" else matrix[: operand.cols, : operand.rows].T
         expected = operand.pack(wanted)
         for first, addresses in zip(range(0, operand.registers, 4), groups, strict=True):
@@ -141,7 +141,7 @@ def test_stores_write_the_fragment_to_the_tile(tmp_path: Path) -> None:
                 image = memory
                 if count == 4:
                     assert bank_conflicts(given, 16).wavefronts == _LEAST, move
-        assert np.array_equal(layout.load(image).view(np.uint16)[: operand.rows, : operand.cols], values), move
+        assert np.array_equal(layout.load_xk(image).view(np.uint16)[: operand.rows, : operand.cols], values), move
 
 
 def test_vectors_of_an_accumulator_lie_side_by_side(tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ def test_more_digits_than_half_precision_reach_as_far_as_d() -> None:
     ins = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2")
     a = np.full((64, 32), 2.0**-14).astype(ml_dtypes.float8_e5m2)
     layout = shared_memory.SharedLayout("e5m2", "K", "none", 8, 32)
-    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(a[:8]))
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store_xk(a[:8]))
     assert (result.matrix == 2.0**-23).all()
     assert (result.bound < 0.04 * result.matrix).all()
 
@@ -461,7 +461,7 @@ def test_wgmma_drops_the_low_bits_of_tf32_and_mma_may() -> None:
     b = np.ones((8, 8), np.float32)
     ins = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32")
     layout = shared_memory.SharedLayout("tf32", "K", "none", 8, 8)
-    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store_xk(b.T))
     assert (result.matrix == 8).all()
     assert result.bound.max() < 8 * 2.0**-12
     ins = ptxmma.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
@@ -498,7 +498,7 @@ def test_what_a_chip_was_seen_to_do_has_a_bound_of_its_own(spec: Spec) -> None:
     a, b = np.zeros((64, 32), elements.dtype(e4m3)), np.zeros((32, 8), elements.dtype(e4m3))
     a[:, 0], b[0], a[:, 1:], b[1:] = 256, 256, 1, 1
     layout = shared_memory.SharedLayout("e4m3", "K", "none", 8, 32)
-    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store(b.T))
+    result = ptxmma.emulate(ins, ins.operand("a").pack(a), layout.descriptor(), memory=layout.store_xk(b.T))
     assert (result.matrix == 65567).all()
     assert result.admits(ins.operand("d").pack(np.full((64, 8), 65536, np.float32)), "H200").all()
 
@@ -514,7 +514,7 @@ def test_constants_and_majorness_of_wgmma() -> None:
     c = random.integers(-4, 5, (64, 16)).astype(np.float32)
     first = shared_memory.SharedLayout("bf16", "MN", "128B", 64, 16)
     second = shared_memory.SharedLayout("bf16", "MN", "32B", 16, 16, start=first.size)
-    memory = np.concatenate([first.store(a), second.store(b.T)])
+    memory = np.concatenate([first.store_xk(a), second.store_xk(b.T)])
     result = ptxmma.emulate(
         ins, first.descriptor(), second.descriptor(), ins.operand("d").pack(c), scale_d=False, imm_scale_a=-1, imm_trans_a=1, imm_trans_b=1,
         memory=memory,
@@ -547,7 +547,7 @@ def test_a_constant_that_is_left_out_is_what_wrappers_assume(tmp_path: Path) -> 
     random = np.random.default_rng(0)
     a = ours.operand("a").pack(random.integers(-4, 5, (64, 16)).astype(elements.dtype(layouts.element_type(ours.database.spec, "bf16"))))
     b = shared_memory.SharedLayout("bf16", "K", "32B", 16, 16)
-    given: dict[str, Any] = {"memory": b.store(random.integers(-4, 5, (16, 16)).astype(np.float32).astype(ml_dtypes.bfloat16))}
+    given: dict[str, Any] = {"memory": b.store_xk(random.integers(-4, 5, (16, 16)).astype(np.float32).astype(ml_dtypes.bfloat16))}
     expected = ptxmma.emulate(ours, a, b.descriptor(), **given).matrix
     assert expected.any()
     assert (ptxmma.emulate(theirs, a, b.descriptor(), **given).matrix == -expected).all()

@@ -334,8 +334,9 @@ def test_elements_are_packed_in_bytes_low_bits_first(element: ElementType, data:
     expected = [[sum(int(row[first + n]) << n * element.bits for n in range(each)) for first in range(0, shape[1], each)] for row in codes]
     packed = ptxmma.pack_bytes(elements.typed(codes.copy(), element), element.name)
     assert packed.dtype == np.uint8
-    assert packed.tolist() == expected == ptxmma.pack_bytes(codes, element).tolist()
-    assert ptxmma.pack_bytes(np.asfortranarray(codes), element).tolist() == expected
+    plain = codes.view(np.int8) if element.name == "s8" else codes  # bytes without a sign are numbers of u8
+    assert packed.tolist() == expected == ptxmma.pack_bytes(plain, element).tolist()
+    assert ptxmma.pack_bytes(np.asfortranarray(plain), element).tolist() == expected
     back = ptxmma.unpack_bytes(packed, element.name)
     assert back.dtype == elements.dtype(element)
     assert np.array_equal(_bits(back), codes)
@@ -917,3 +918,15 @@ def test_tensors_come_through_dlpack_with_their_types() -> None:
         np.testing.assert_array_equal(taken.astype(np.float64), tensor.t().double().numpy())
     with pytest.raises(ValueError, match="a is a tensor on the device meta, which has no elements"):
         _A.pack(torch.ones(16, 16, dtype=torch.float16, device="meta"))
+
+
+def test_unsigned_integers_are_no_bits_of_signed_ones() -> None:
+    """200 is a number of u8, and -56 as s8: which one is meant, the array's dtype says."""
+    s8 = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+    pixels = np.full((16, 32), 200, np.uint8)
+    with pytest.raises(ValueError, match=r"a has dtype uint8, s8 takes int8: .view\('int8'\) says that these are its bits"):
+        s8.operand("a").pack(pixels)
+    with pytest.raises(ValueError, match="c has dtype uint32, s32 takes int32"):
+        s8.operand("c").pack(np.zeros((16, 8), np.uint32))
+    assert (s8.operand("a").unpack(s8.operand("a").pack(pixels.view(np.int8))) == -56).all()
+    assert instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32").operand("a").pack(pixels).shape == (32, 4)

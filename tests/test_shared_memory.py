@@ -114,10 +114,10 @@ def test_no_two_elements_share_a_place(layout: SharedLayout) -> None:
 def test_images_hold_every_element_at_its_address(layout: SharedLayout, seed: int) -> None:
     element = layout.element
     matrix = _random(element, (2, layout.x, layout.k), seed)
-    image = layout.store(matrix)
+    image = layout.store_xk(matrix)
     assert image.shape == (2, layout.size)
     assert image.dtype == np.uint8
-    _same(layout.load(image), matrix, element)
+    _same(layout.load_xk(image), matrix, element)
 
     codes = elements.codes(matrix, element)
     addresses = layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)) - layout.start
@@ -137,18 +137,18 @@ def test_images_hold_every_element_at_its_address(layout: SharedLayout, seed: in
 @settings(max_examples=50)
 def test_whole_matrices_go_to_an_image_for_each_tile(layout: SharedLayout, rows: int, depth: int) -> None:
     matrix = _random(layout.element, (2, rows, depth), rows)
-    images = layout.store_tiles(matrix, pad=True)
+    images = layout.store_tiles_xk(matrix, pad=True)
     down, across = -(-rows // layout.x), -(-depth // layout.k)
     assert images.shape == (2, down, across, layout.size)
     full = np.zeros((2, down * layout.x, across * layout.k), matrix.dtype)
     full[:, :rows, :depth] = matrix
     for row, column in itertools.product(range(down), range(across)):
         tile = full[:, row * layout.x :, column * layout.k :][:, : layout.x, : layout.k]
-        np.testing.assert_array_equal(images[:, row, column], layout.store(tile))
-    np.testing.assert_array_equal(layout.store_tiles(full), images)
-    _same(layout.load_tiles(images), full, layout.element)
-    _same(layout.load_tiles(images, (rows, depth)), matrix, layout.element)
-    _same(layout.load_tiles(images, matrix.shape), matrix, layout.element)
+        np.testing.assert_array_equal(images[:, row, column], layout.store_xk(tile))
+    np.testing.assert_array_equal(layout.store_tiles_xk(full), images)
+    _same(layout.load_tiles_xk(images), full, layout.element)
+    _same(layout.load_tiles_xk(images, (rows, depth)), matrix, layout.element)
+    _same(layout.load_tiles_xk(images, matrix.shape), matrix, layout.element)
 
 
 def test_whole_matrices_that_do_not_fit() -> None:
@@ -156,49 +156,49 @@ def test_whole_matrices_that_do_not_fit() -> None:
     with pytest.raises(
         ValueError, match=r"shape \(32, 96\): the last two sizes must be multiples of 16 and 64, as 32 and 128 are; pad=True pads"
     ):
-        layout.store_tiles(np.zeros((32, 96), np.float16))
+        layout.store_tiles_xk(np.zeros((32, 96), np.float16))
     with pytest.raises(ValueError, match=r"it takes \(\.\.\., X, K\)"):
-        layout.store_tiles(np.zeros((64,), np.float16), pad=True)
+        layout.store_tiles_xk(np.zeros((64,), np.float16), pad=True)
     for shape in ((0, 64), (16, 0), (0, 16, 64)):
         with pytest.raises(ValueError, match=re.escape(f"the matrix: an array of shape {shape} has no elements")):
-            layout.store_tiles(np.zeros(shape, np.float16), pad=True)
-    with pytest.raises(ValueError, match=r"store_tiles takes larger matrices"):
-        layout.store(np.zeros((32, 64), np.float16))
-    images = layout.store_tiles(np.zeros((20, 100), np.float16), pad=True)
+            layout.store_tiles_xk(np.zeros(shape, np.float16), pad=True)
+    with pytest.raises(ValueError, match=r"store_tiles_xk takes larger matrices"):
+        layout.store_xk(np.zeros((32, 64), np.float16))
+    images = layout.store_tiles_xk(np.zeros((20, 100), np.float16), pad=True)
     unfitting: list[Any] = [(16, 100), (20, 129), (33, 100), (2, 20, 100), (20,), (-20, 100), (), 64, (20.0, 100.0), (1.5, "a"), "ab"]
     for cropped in unfitting:
         with pytest.raises(ValueError, match=r"does not fit images that hold a matrix of shape \(32, 128\), .* 17\.\.32 x 65\.\.128"):
-            layout.load_tiles(images, cropped)
+            layout.load_tiles_xk(images, cropped)
     for wrong in (images[..., :-16].copy(), images[0], images[0, 0]):
         with pytest.raises(ValueError, match=r"this layout takes \(\.\.\., X/x, K/k, 2048\)"):
-            layout.load_tiles(wrong)
+            layout.load_tiles_xk(wrong)
 
 
 def test_bytes_are_memory_too() -> None:
     layout = SharedLayout("f16", "K", "128B", 16, 64)
     matrix = _random(layout.element, (16, 64))
-    image = layout.store(matrix).tobytes()
+    image = layout.store_xk(matrix).tobytes()
     for memory in (image, bytearray(image), memoryview(image), memoryview(bytearray(image))):
-        _same(layout.load(memory), matrix, layout.element)
+        _same(layout.load_xk(memory), matrix, layout.element)
         _same(read_operand(layout.descriptor(), memory, "f16", 16, 64, "K"), matrix, layout.element)
 
 
 def test_matrices_may_have_any_strides_and_raw_bits() -> None:
     layout = SharedLayout("bf16", "MN", "64B", 64, 16)
     matrix = _random(layout.element, (16, 128)).T[::2]
-    image = layout.store(matrix)
-    np.testing.assert_array_equal(image, layout.store(np.ascontiguousarray(matrix)))
-    np.testing.assert_array_equal(image, layout.store(matrix.view(np.uint16)))
+    image = layout.store_xk(matrix)
+    np.testing.assert_array_equal(image, layout.store_xk(np.ascontiguousarray(matrix)))
+    np.testing.assert_array_equal(image, layout.store_xk(matrix.view(np.uint16)))
 
 
 def test_tensors_become_tensors() -> None:
     torch = pytest.importorskip("torch")
     layout = SharedLayout("bf16", "MN", "128B", 64, 16)
     matrix = torch.arange(64 * 16).reshape(64, 16).to(torch.bfloat16)
-    image = layout.store(matrix)
+    image = layout.store_xk(matrix)
     assert image.dtype == torch.uint8
-    np.testing.assert_array_equal(image.numpy(), layout.store(elements.as_array(matrix)))
-    back = layout.load(image)
+    np.testing.assert_array_equal(image.numpy(), layout.store_xk(elements.as_array(matrix)))
+    back = layout.load_xk(image)
     assert back.dtype == torch.bfloat16
     assert torch.equal(back, matrix)
 
@@ -291,7 +291,7 @@ def test_the_worked_examples_of_the_manual() -> None:
 def test_descriptors_of_sub_tiles_read_the_sub_tile(layout: SharedLayout, data: st.DataObject) -> None:
     """Whatever has a descriptor is read through its 64 bits as it was stored; the whole matrix and whole panels always have one."""
     matrix = _random(layout.element, (layout.x, layout.k), 7)
-    image = layout.store(matrix)
+    image = layout.store_xk(matrix)
     step = 128 // layout.element.bits
     steps = (8, step) if layout.majorness == "K" else (step, 8)
     x, k = data.draw(st.integers(0, layout.x // steps[0] - 1)) * steps[0], data.draw(st.integers(0, layout.k // steps[1] - 1)) * steps[1]
@@ -316,7 +316,7 @@ def test_every_step_of_every_instruction_shape_is_read_back() -> None:
         panel = mode.bytes * 8 // element.bits
         layout = SharedLayout(name, majorness, mode.name, *((72, max(panel * 2, depth * 2)) if majorness == "K" else (128, 48)))
         matrix = _random(element, (layout.x, layout.k))
-        image = layout.store(matrix)
+        image = layout.store_xk(matrix)
         x = 8 if majorness == "K" else 64 if mode.bytes <= 128 else 0
         for step, descriptor in enumerate(layout.steps(depth, x=x, x_extent=64)):
             tile = read_operand(descriptor, image, name, 64, depth, majorness)
@@ -334,7 +334,7 @@ def test_a_start_in_the_middle_of_a_group_is_read_back() -> None:
     """Rows are equally far apart in a dense image, so that a sub-tile may start at any of them."""
     layout = SharedLayout("f16", "K", "128B", 32, 64)
     matrix = _random(layout.element, (32, 64))
-    tile = read_operand(layout.descriptor(3, 16, 16, 16), layout.store(matrix), "f16", 16, 16, "K")
+    tile = read_operand(layout.descriptor(3, 16, 16, 16), layout.store_xk(matrix), "f16", 16, 16, "K")
     _same(tile, matrix[3:19, 16:32], layout.element)
     with pytest.raises(ValueError, match=r"16 x 16 at \(3, 16\) has no descriptor: counted from its start, its element \(5, 0\)"):
         SharedLayout("f16", "K", "128B", 32, 64, sbo=2048).descriptor(3, 16, 16, 16)
@@ -365,11 +365,11 @@ def test_base_offsets() -> None:
 
 def test_a_pattern_that_starts_with_the_image_moves_with_it() -> None:
     matrix = _random(_TYPES["f16"], (32, 64))
-    plain = SharedLayout("f16", "K", "128B", 32, 64).store(matrix)
+    plain = SharedLayout("f16", "K", "128B", 32, 64).store_xk(matrix)
     moved = SharedLayout("f16", "K", "128B", 32, 64, start=128 * 3, base_offset=base_offset("128B", 128 * 3))
-    np.testing.assert_array_equal(moved.store(matrix), plain)
+    np.testing.assert_array_equal(moved.store_xk(matrix), plain)
     _same(read_operand(moved.descriptor(), plain, "f16", 32, 64, "K", 384), matrix, _TYPES["f16"])
-    tma = SharedLayout("f16", "K", "128B", 32, 64, start=128 * 3).store(matrix)
+    tma = SharedLayout("f16", "K", "128B", 32, 64, start=128 * 3).store_xk(matrix)
     assert not np.array_equal(tma, plain)
 
 
@@ -378,7 +378,7 @@ def test_operands_are_read_at_any_place_of_a_larger_memory() -> None:
     memory = np.full(a.size + b.size + 20, 0xFF, np.uint8)
     matrices = _random(a.element, (64, 128)), _random(b.element, (16, 64))
     for layout, matrix in zip((a, b), matrices, strict=True):
-        memory[layout.start - 1024 :][: layout.size] = layout.store(matrix)
+        memory[layout.start - 1024 :][: layout.size] = layout.store_xk(matrix)
     for layout, matrix in zip((a, b), matrices, strict=True):
         _same(read_operand(layout.descriptor(), memory, layout.element, layout.x, layout.k, "K", 1024), matrix, layout.element)
 
@@ -409,9 +409,9 @@ def test_operands_are_read_at_any_place_of_a_larger_memory() -> None:
         ({"start": (1 << 18) - 2048}, "would reach from 260096 to 264192; descriptors reach the addresses below 262144"),
         (
             {"x": 12},
-            r"x = 12 must be a multiple of 8, the lines of an atom, as 16 is; store_tiles\(pad=True\) pads matrices of other sizes",
+            r"x = 12 must be a multiple of 8, the lines of an atom, as 16 is; store_tiles_xk\(pad=True\) pads matrices of other sizes",
         ),
-        ({"k": 100}, r"k = 100 must be a multiple of 64, as 128 is: .* 128 bytes; store_tiles\(pad=True\) pads matrices of other sizes"),
+        ({"k": 100}, r"k = 100 must be a multiple of 64, as 128 is: .* 128 bytes; store_tiles_xk\(pad=True\) pads matrices of other sizes"),
         (
             {"k": 96},
             r"k = 96 must be a multiple of 64, as 128 is: swizzle 128B has panels of 128 bytes; swizzles that take 96: none, 32B, 64B",
@@ -436,30 +436,30 @@ def test_layouts_that_cannot_be(arguments: dict[str, Any], message: str) -> None
 def test_matrices_and_images_that_do_not_fit() -> None:
     layout = SharedLayout("f16", "K", "128B", 16, 64)
     with pytest.raises(ValueError, match=r"shape \(64, 16\); this layout takes \(\.\.\., 16, 64\)"):
-        layout.store(np.zeros((64, 16), np.float16))
+        layout.store_xk(np.zeros((64, 16), np.float16))
     with pytest.raises(ValueError, match=r"dtype float32; f16 takes float16, or uint16 for raw bits"):
-        layout.store(np.zeros((16, 64), np.float32))
+        layout.store_xk(np.zeros((16, 64), np.float32))
     with pytest.raises(ValueError, match="must be a NumPy array"):
-        layout.store([[0.0] * 64] * 16)
+        layout.store_xk([[0.0] * 64] * 16)
     with pytest.raises(ValueError, match=r"shape \(2047,\): this layout takes \(\.\.\., 2048\)"):
-        layout.load(np.zeros(2047, np.uint8))
+        layout.load_xk(np.zeros(2047, np.uint8))
     with pytest.raises(ValueError, match=r"array of uint8, not float16"):
-        layout.load(np.zeros(1024, np.float16))
+        layout.load_xk(np.zeros(1024, np.float16))
     with pytest.raises(ValueError, match=r"not contiguous; pass a copy"):
-        layout.load(np.zeros(4096, np.uint8)[::2])
+        layout.load_xk(np.zeros(4096, np.uint8)[::2])
     with pytest.raises(ValueError, match=r"the matrix: an array of shape \(0, 16, 64\) has no elements"):
-        layout.store(np.zeros((0, 16, 64), np.float16))
+        layout.store_xk(np.zeros((0, 16, 64), np.float16))
     with pytest.raises(ValueError, match=r"image: an array of shape \(0, 2048\) has no elements"):
-        layout.load(np.zeros((0, 2048), np.uint8))
+        layout.load_xk(np.zeros((0, 2048), np.uint8))
     with pytest.raises(ValueError, match=r"images: an array of shape \(0, 1, 2048\) has no elements"):
-        layout.load_tiles(np.zeros((0, 1, 2048), np.uint8))
+        layout.load_tiles_xk(np.zeros((0, 1, 2048), np.uint8))
     with pytest.raises(ValueError, match=r"memory: an array of shape \(0, 2048\) has no elements"):
         read_operand(layout.descriptor(), np.zeros((0, 2048), np.uint8), "f16", 16, 64, "K")
-    image = memoryview(layout.store(np.zeros((16, 64), np.float16)))
+    image = memoryview(layout.store_xk(np.zeros((16, 64), np.float16)))
     with pytest.raises(ValueError, match=r"image is not contiguous; pass a copy"):
-        layout.load(image[::2])
+        layout.load_xk(image[::2])
     with pytest.raises(ValueError, match=r"image must be an array of uint8, not uint32"):
-        layout.load(image.cast("I"))
+        layout.load_xk(image.cast("I"))
 
 
 def test_a_layout_cannot_be_changed() -> None:
@@ -471,7 +471,7 @@ def test_a_layout_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="k of a SharedLayout cannot be deleted"):
         del layout.k
     again = pickle.loads(pickle.dumps(layout))
-    np.testing.assert_array_equal(again.store(matrix), layout.store(matrix))
+    np.testing.assert_array_equal(again.store_xk(matrix), layout.store_xk(matrix))
     assert repr(again) == repr(layout)
 
 
@@ -527,7 +527,7 @@ def test_fields_without_an_encoding(field: str, value: Any, message: str) -> Non
 
 def test_reads_that_leave_the_memory() -> None:
     layout = SharedLayout("f16", "K", "none", 8, 16, start=64)
-    image = layout.store(np.zeros((8, 16), np.float16))
+    image = layout.store_xk(np.zeros((8, 16), np.float16))
     assert not read_operand(layout.descriptor(), image, "f16", 8, 16, "K", 64).any()
     for start, size in ((80, 256), (48, 256), (64, 255), (1 << 70, 256)):
         with pytest.raises(ValueError, match=rf"reads address \d+ for a K-major f16 matrix of 8 x 16; the memory holds {start}\.\."):

@@ -142,14 +142,17 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
 
     Raises:
         ValueError: no array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
-            Signed integers narrower than a byte may also be ``int8`` (a copy then), if all are in the type's range.
+            Unsigned integers are no bits of s8, s16 and s32, since they are numbers themselves.  Signed integers narrower than a byte
+            may also be ``int8`` (a copy then), if all are in the type's range.
     """
     array = as_array(value, what)
     own, plain = dtype(element), bits_dtype(element)
     if array.dtype == np.int8 and element.form == "signed" and element.bits < 8:
         return _narrowed(array, element, what)
+    if array.dtype == plain and own.kind == "i":
+        raise ValueError(f"{what} has dtype {plain}, {element.name} takes {own}: .view({own.name!r}) says that these are its bits")
     if array.dtype not in (own, plain):
-        other = "" if own == plain else f", or {plain} for raw bits"
+        other = "" if own == plain or own.kind == "i" else f", or {plain} for raw bits"
         raise ValueError(f"{what} has dtype {array.dtype}; {element.name} takes {own}{other}")
     array = array.view(plain)
     if element.bits < 8 and array.size and int(array.max()) >> element.bits:

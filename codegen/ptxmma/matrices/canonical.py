@@ -247,12 +247,12 @@ class Geometry:
             hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
             raise ValueError(
                 f"{inner_name} = {inner} must be a multiple of {self.panel}, as {-(-inner // self.panel) * self.panel} is: "
-                f"swizzle {self.swizzle} has panels of {span} bytes{hint}; store_tiles(pad=True) pads matrices of other sizes"
+                f"swizzle {self.swizzle} has panels of {span} bytes{hint}; store_tiles_xk(pad=True) pads matrices of other sizes"
             )
         if outer % lines:
             raise ValueError(
                 f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom, as {-(-outer // lines) * lines} is; "
-                f"store_tiles(pad=True) pads matrices of other sizes"
+                f"store_tiles_xk(pad=True) pads matrices of other sizes"
             )
 
     def _check_reach(self) -> None:

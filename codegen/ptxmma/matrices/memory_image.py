@@ -119,7 +119,7 @@ class SharedLayout(Geometry):
         """
         return super().address(_positions("x", x, self.x), _positions("k", k, self.k))
 
-    def store(self, matrix: Any) -> Any:
+    def store_xk(self, matrix: Any) -> Any:
         """The image, ``uint8`` (..., size), of a matrix (..., x, k) of the type's dtype or its raw bits; bytes of padding are 0.
 
         Raises:
@@ -128,26 +128,26 @@ class SharedLayout(Geometry):
         codes = elements.codes(matrix, self.element)
         if codes.shape[-2:] != (self.x, self.k):
             raise ValueError(
-                f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k}): store_tiles takes larger matrices"
+                f"the matrix has shape {codes.shape}; this layout takes (..., {self.x}, {self.k}): store_tiles_xk takes larger matrices"
             )
         not_empty(codes, "the matrix")
         return elements.like(self._image(codes), matrix)
 
-    def load(self, image: Any) -> Any:
-        """The matrix (..., x, k), of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
+    def load_xk(self, image: Any) -> Any:
+        """The matrix (..., x, k), of the type's dtype, of an image (..., size): the inverse of :meth:`store_xk`.
 
         Raises:
             ValueError: no contiguous array of bytes, an empty one, or another size.
         """
         return elements.like(elements.typed(self._codes(image, "image", "(..., {})"), self.element), image)
 
-    def store_tiles(self, matrix: Any, *, pad: bool = False) -> Any:
+    def store_tiles_xk(self, matrix: Any, *, pad: bool = False) -> Any:
         """The images of all tiles of a whole matrix: (..., X, K) to ``uint8`` (..., X/x, K/k, size).
 
-        Each image is what :meth:`store` gives for its tile: all have the same ``start``.
+        Each image is what :meth:`store_xk` gives for its tile: all have the same ``start``.
 
         Args:
-            matrix: as :meth:`store` takes it, X and K multiples of ``x`` and ``k``.
+            matrix: as :meth:`store_xk` takes it, X and K multiples of ``x`` and ``k``.
             pad: fill up with zeros to such multiples.
 
         Raises:
@@ -162,8 +162,8 @@ class SharedLayout(Geometry):
         tiles = codes.reshape(*batch, rows // self.x, self.x, depth // self.k, self.k).swapaxes(-3, -2)
         return elements.like(self._image(tiles), matrix)
 
-    def load_tiles(self, images: Any, shape: Sequence[int] | None = None) -> Any:
-        """A whole matrix from the images of its tiles: the inverse of :meth:`store_tiles`.
+    def load_tiles_xk(self, images: Any, shape: Sequence[int] | None = None) -> Any:
+        """A whole matrix from the images of its tiles: the inverse of :meth:`store_tiles_xk`.
 
         Args:
             images: (..., X/x, K/k, size).

@@ -16,7 +16,7 @@ from ptxmma.matrices.product_operands import product_operands
 class SharedOperand(SharedLayout):
     """The image of A or B that an instruction reads through a descriptor.
 
-    A :class:`SharedLayout` whose matrices lie as those of :meth:`ptxmma.Operand.pack` do: A (m, k), B (k, n).  Positions of
+    A :class:`SharedLayout` that also takes matrices as :meth:`ptxmma.Operand.pack` does: A (m, k), B (k, n).  Positions of
     :meth:`~SharedLayout.address` and :meth:`~SharedLayout.descriptor` stay ``x`` (row of A, column of B) and ``k``.
 
     Attributes:
@@ -47,7 +47,7 @@ class SharedOperand(SharedLayout):
         if array.shape[-2:] != self.shape:
             wanted = ", ".join(map(str, self.shape))
             raise ValueError(f"the matrix has shape {array.shape}; this operand takes (..., {wanted}): store_tiles takes larger matrices")
-        return elements.like(super().store(self._swapped(array)), matrix)
+        return elements.like(self.store_xk(self._swapped(array)), matrix)
 
     def load(self, image: Any) -> Any:
         """The matrix ``(..., *shape)``, of the type's dtype, of an image (..., size): the inverse of :meth:`store`.
@@ -55,7 +55,7 @@ class SharedOperand(SharedLayout):
         Raises:
             ValueError: no contiguous array of bytes, an empty one, or another size.
         """
-        return self._swapped(super().load(image))
+        return self._swapped(self.load_xk(image))
 
     def store_tiles(self, matrix: Any, *, pad: bool = False) -> Any:
         """The images of all tiles of a whole matrix (..., R, C), in the order of its tiles: ``uint8`` (..., R/rows, C/cols, size).
@@ -70,7 +70,7 @@ class SharedOperand(SharedLayout):
         array = elements.as_array(matrix)
         if array.ndim < 2:
             raise ValueError(f"the matrix has shape {array.shape}; it has rows and columns")
-        return elements.like(self._swapped(super().store_tiles(self._swapped(array), pad=pad), -3), matrix)
+        return elements.like(self._swapped(self.store_tiles_xk(self._swapped(array), pad=pad), -3), matrix)
 
     def load_tiles(self, images: Any, shape: Sequence[int] | None = None) -> Any:
         """A whole matrix from the images of its tiles: the inverse of :meth:`store_tiles`.
@@ -87,7 +87,7 @@ class SharedOperand(SharedLayout):
             raise ValueError(f"images of shape {array.shape}: this operand takes (..., R/rows, C/cols, {self.size})")
         turned = shape if shape is None or not self._turned else (*shape[:-2], *reversed(shape[-2:]))
         contiguous = np.ascontiguousarray(self._swapped(array, -3))
-        return elements.like(self._swapped(super().load_tiles(contiguous, turned)), images)
+        return elements.like(self._swapped(self.load_tiles_xk(contiguous, turned)), images)
 
     def _swapped(self, array: Any, first: int = -2) -> Any:
         """The array with the two axes from ``first`` on swapped, of B; itself of A."""

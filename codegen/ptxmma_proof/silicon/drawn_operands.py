@@ -148,7 +148,7 @@ class Builder:
             row, column = self._corner(layout, x, k)
             whole = self._draw((layout.x, layout.k), self.type(matrix), False)
             whole[row : row + x, column : column + k] = stored if matrix == "a" else stored.T
-            parts += [np.zeros(layout.start - end, np.uint8), layout.store(whole)]
+            parts += [np.zeros(layout.start - end, np.uint8), layout.store_xk(whole)]
             end = layout.start + layout.size
             padding = -end % _ALIGNMENT
             parts.append(np.zeros(padding, np.uint8))
