@@ -89,12 +89,25 @@ class Variant:
 
 def expand(instruction: InstructionSet) -> Iterator[Variant]:
     """Every variant of an instruction, in the order of its forms, shapes and qualifier values."""
-    for form in instruction.forms:
-        yield from expand_form(instruction, form)
+    for number, _ in enumerate(instruction.forms):
+        yield from of_form(instruction, number)
 
 
-def expand_form(instruction: InstructionSet, form: Form) -> Iterator[Variant]:
-    """Every variant of one form; the qualifiers that say sizes vary fastest, and extents that range faster still."""
+def of_form(instruction: InstructionSet, number: int) -> list[Variant]:
+    """Every variant of the form with that index; the qualifiers that say sizes vary fastest, and extents that range faster still."""
+    key = ("variants", number)
+    if key not in instruction.memo:
+        instruction.memo[key] = list(_expanded(instruction, instruction.forms[number]))
+    made: list[Variant] = instruction.memo[key]
+    return made
+
+
+def representatives(instruction: InstructionSet, number: int) -> list[Variant]:
+    """The variants of a form, the first of each group that differs only in extents that range."""
+    return of_form(instruction, number)[:: len(points_of(instruction.forms[number]))]
+
+
+def _expanded(instruction: InstructionSet, form: Form) -> Iterator[Variant]:
     free = {name: values for name, values in form.qualifiers.items() if not values[0].startswith("=")}
     copied = {name: values[0][1:] for name, values in form.qualifiers.items() if values[0].startswith("=")}
     order = sorted(free, key=lambda name: name in instruction.extents)

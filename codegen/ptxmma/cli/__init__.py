@@ -6,6 +6,7 @@ Each verb is a module of its name with a ``command`` in it.  It is imported when
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -27,6 +28,8 @@ _EXTRAS = {
 if "_PTXMMA_COMPLETE" in os.environ:  # a shell requests completions
     from ptxmma.cli import completion as completion
 
+#: New objects between two garbage collections: nearly all live as long as the process.
+_OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
 VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate")
 
@@ -41,6 +44,7 @@ class _Verbs(click.Group):
     """A group whose commands are modules; the arguments of its methods are click's."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        gc.set_threshold(_OBJECTS)
         if sys.stdout is None:  # closed by the caller, who wants only the exit code
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
         return super().main(*args, **extra)

@@ -9,7 +9,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operand_keys import OperandKeys
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant, expand
+from ptxmma.catalog.variants import Variant, representatives
 from ptxmma.generator import stated
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
@@ -74,7 +74,7 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
     seen: set[tuple[object, ...]] = set()
     for index, instruction in enumerate(spec.instructions):
         placed = {name: entry.type for name, entry in instruction.operand_kinds.items() if ROLES[entry.kind].layout_kind}
-        for variant in expand(instruction):
+        for variant in itertools.chain.from_iterable(representatives(instruction, number) for number, _ in enumerate(instruction.forms)):
             for name, qualifier in placed.items():
                 if qualifier and not variant.facts.get(qualifier):
                     continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -207,6 +207,11 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     uniform: tuple[Statement, ...] = ()
     notes: tuple[Statement, ...] = ()
     source: Source
+
+    @functools.cached_property
+    def memo(self) -> dict[object, Any]:
+        """A cache in which other modules keep what they have computed about this instruction."""
+        return {}
 
     @functools.cached_property
     def shape(self) -> str:

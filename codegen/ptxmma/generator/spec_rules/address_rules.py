@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant
+from ptxmma.catalog.variants import Variant, representatives
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
 from ptxmma.model import operand_names
@@ -25,7 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             names = dict.fromkeys(name for text in entry.operands.get(form.operands, ()) for name in operand_names(text))
             addresses = [name for name in names if ROLES[entry.operand_kinds[name].kind].layout_kind == "address"]
             strides = {entry.operand_kinds[name].of for name in names if entry.operand_kinds[name].kind == "stride"}
-            for variant in context.of_form(index, number) if addresses else ():
+            for variant in representatives(entry, number) if addresses else ():
                 for name in addresses:
                     if (key := context.keys.shared(variant, name)) not in seen:
                         seen.add(key)

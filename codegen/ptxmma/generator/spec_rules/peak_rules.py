@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import requirements
+from ptxmma.catalog.variants import expand
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.reach_rules import unreached
 from ptxmma.generator.spec_rules.rule_context import RuleContext
@@ -18,13 +19,14 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     spec = context.spec
     known = requirements.targets_of(spec.targets)
     accepted = [
-        (variant.facts, {target.number for target in requirements.accepting(spec, variant)})
-        for number, _ in enumerate(spec.instructions if spec.throughput else ())
-        for variant in context.variants(number)
+        (variant.facts, requirements.accepting(spec, variant))
+        for entry in (spec.instructions if spec.throughput else ())
+        for variant in expand(entry)
     ]
     for index, chip in enumerate(spec.throughput):
         architecture = known.by_name[chip.target].number
-        facts = [facts for facts, numbers in accepted if architecture in numbers]
+        alike = {target for target in spec.targets if target.number == architecture}
+        facts = [facts for facts, targets in accepted if not alike.isdisjoint(targets)]
         for number, rate in enumerate(chip.rates):
             place = ("throughput", index, "rates", number)
             yield from unreached(context, rate.of, facts, (*place, "of"))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
@@ -32,7 +33,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     everything: list[Facts] = []
     sparse: list[Facts] = []
     for index, entry in enumerate(spec.instructions):
-        facts = [variant.facts for variant in context.variants(index)]
+        facts = [variant.facts for variant in expand(entry)]
         everything += facts
         sparse += facts if any(operand.kind == "metadata" for operand in entry.operand_kinds.values()) else ()
         for name in CONDITIONAL:
@@ -43,7 +44,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 place = ("instructions", index, "qualifiers", name, "default", number, "when")
                 yield from unreached(context, default.when, facts, place)
         matrices = {operand.of for operand in entry.operand_kinds.values() if operand.kind == "descriptor"}
-        described.update(variant.matrix_types[name] for variant in context.variants(index) if matrices for name in matrices)
+        described.update(variant.matrix_types[name] for variant in expand(entry) if matrices for name in matrices)
         uses += _uses(context, index)
     yield from _carriers(context, uses)
     yield from _containers(context, uses)
@@ -93,7 +94,7 @@ def _uses(context: RuleContext, index: int) -> Iterator[_OperandUse]:
     seen: set[object] = set()
     for number, form in enumerate(entry.forms):
         names = dict.fromkeys(name for text in entry.operands.get(form.operands, ()) for name in operand_names(text))
-        for variant in context.of_form(index, number):
+        for variant in representatives(entry, number):
             for name in names:
                 if (key := context.keys.shared(variant, name)) in seen:
                     continue

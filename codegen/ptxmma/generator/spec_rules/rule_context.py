@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ptxmma.catalog.operand_keys import OperandKeys
-from ptxmma.catalog.variants import Variant, expand_form
 from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash
@@ -53,21 +52,8 @@ class RuleContext:
         self.unsound: set[str] = set()
         self.keys = OperandKeys(spec)
         self.absent: dict[str, Problem] = {}
-        self._variants: dict[tuple[int, int], list[Variant]] = {}
         self._reported: set[Position] = set()
         self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
-
-    def variants(self, instruction: int) -> list[Variant]:
-        """Every variant of the instruction with that index, in the order of its forms."""
-        return [variant for form, _ in enumerate(self.spec.instructions[instruction].forms) for variant in self.of_form(instruction, form)]
-
-    def of_form(self, instruction: int, form: int) -> list[Variant]:
-        """Every variant of a form of an instruction, both by their indices; expanded once."""
-        place = (instruction, form)
-        if place not in self._variants:
-            entry = self.spec.instructions[instruction]
-            self._variants[place] = list(expand_form(entry, entry.forms[form]))
-        return self._variants[place]
 
     def known(self, what: str, names: Iterable[str], known: Iterable[str], *place: str | int) -> Iterator[Problem]:
         """Every name is among the known ones."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import SUMMED
-from ptxmma.catalog.variants import Variant
+from ptxmma.catalog.variants import Variant, of_form
 from ptxmma.generator.problems import Position, Problem, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import Condition, matches, operand_names
@@ -45,7 +45,7 @@ def _products(context: RuleContext) -> Iterator[_Product]:
             qualifiers = [entry.matrices[name] for name in entry.multiplicands]
             used = [name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)]
             scales = [name for name in used if entry.operand_kinds[name].kind == "scale-data"]
-            for variant in context.of_form(index, number):
+            for variant in of_form(entry, number):
                 elements = tuple(str(variant.facts[qualifier]) for qualifier in qualifiers)
                 scale, blocks = "", 0
                 if scales and (plan := layouts.plan(context.spec, variant, scales[0])) is not None:

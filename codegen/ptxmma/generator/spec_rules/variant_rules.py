@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
 from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.variants import Variant
+from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
@@ -25,7 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             position = context.at("instructions", index, "forms", number)
             names = list(dict.fromkeys(name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)))
             seen: set[object] = set()
-            for variant in context.of_form(index, number):
+            for variant in of_form(entry, number):
                 name, spelling = variant.identifier, variant.canonical
                 if spelling in spellings:
                     yield clash(f"another form has {spelling} too", position, spellings[spelling])
@@ -38,6 +38,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 identifiers[name] = spelling
                 yield from _requirements(context, variant, index, position)
                 yield from _semantics(context, variant, index)
+            for variant in representatives(entry, number):
                 if entry.operation == "multiply" and (key := layouts.key(variant)) not in seen:
                     seen.add(key)
                     yield from _factors(context, variant, position)

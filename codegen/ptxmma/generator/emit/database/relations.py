@@ -31,7 +31,6 @@ from ptxmma.generator.emit.database.sql_tables import (
     singular,
     snake,
     sql_type,
-    to_value,
 )
 from ptxmma.generator.emit.struct_fields import Field, alternatives, bare, described, fields
 
@@ -110,7 +109,7 @@ class Relations:
         self._plan(self._root, _Place(None, "", ()))
         self._collect(root, _Entry(root, None, "", None, None))
         self._keys: dict[int, Value] = {
-            id(entry.value): to_value(getattr(entry.value, keys[struct])) if struct in keys else number
+            id(entry.value): getattr(entry.value, keys[struct]) if struct in keys else number
             for struct, entries in self._entries.items()
             for number, entry in enumerate(entries, 1)
         }
@@ -217,7 +216,7 @@ class Relations:
             start = (self.key(entry.value),) if owned else ()
             for number, (*place, value) in enumerate(_parts(getattr(entry.value, field.name))):
                 among = (number,) if order else ()
-                rows.append((*start, *(each for each in place if each is not None), *among, to_value(value)))
+                rows.append((*start, *(each for each in place if each is not None), *among, value))
         name = f"{singular(self.name(struct))}_{field.name}"
         return Table(name, "", columns, [column.name for column in (*owner, *places)], rows)
 
@@ -237,7 +236,7 @@ class Relations:
 def _own(field: Field) -> tuple[Column, _Getter]:
     """The column of a field that is a scalar, or JSON."""
     if is_scalar(field.type):
-        return column_of(field), lambda entry: to_value(getattr(entry.value, field.name))
+        return column_of(field), lambda entry: getattr(entry.value, field.name)
     column = Column("condition" if field.name in _CONDITIONS else field.name, "TEXT", True, field.description or "JSON")
     return column, lambda entry: _json(getattr(entry.value, field.name))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, NoneType, StrType, Type
 
 from ptxmma.generator.emit.struct_fields import Field, alternatives, described, fields
 
-#: What SQL has.
+#: What a column holds.
 Value = str | int | float | None
 #: Plurals that no rule gives, with their singulars.
 _PLURALS = {"errata": "erratum", "majorness": "majorness", "semantics": "semantics"}
@@ -61,13 +61,12 @@ def table(struct: type[msgspec.Struct], rows: Iterable[msgspec.Struct], name: st
     ``extra`` of a field says what it ``references`` and whether it belongs to the ``key``.
     """
     own = fields(struct)
-    values = [tuple([to_value(getattr(row, field.name)) for field in own]) for row in rows]
     return Table(
         name or plural(snake(struct.__name__)),
         described(struct),
         [column_of(field) for field in own],
         [field.name for field in own if field.extra.get("key")],
-        values,
+        [msgspec.structs.astuple(row) for row in rows],
     )
 
 
@@ -89,10 +88,3 @@ def sql_type(kind: Type) -> tuple[str, bool]:
 def is_scalar(kind: Type) -> bool:
     """Whether values of that type fit into a column."""
     return all(isinstance(each, (StrType, IntType, BoolType, FloatType, LiteralType, NoneType)) for each in alternatives(kind))
-
-
-def to_value(value: Any) -> Value:
-    """A scalar as a value of SQL."""
-    if value is None or type(value) in (str, int, float):
-        return value  # type: ignore[no-any-return]
-    return int(value) if isinstance(value, bool) else str(value)

@@ -7,6 +7,7 @@ a fragment.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,7 +31,8 @@ class Relations:
     """Finds the fragments of multiplications of which others are made."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._stated: list[tuple[Instruction, Operand, Layout]] = []
+        self._layouts = catalog.database.layout
+        self._stated: dict[str, list[tuple[Instruction, Operand]]] = {}  # by their layout
         self._measured: dict[str, tuple[Instruction, Operand]] = {}
         for instruction in catalog.all():
             if instruction.operation == "multiply":
@@ -45,7 +47,7 @@ class Relations:
                 if operand.observed:
                     self._measured.setdefault(layout.name, (instruction, operand))
                 elif operand.sparsity is None and not layout.growing and not layout.apart:
-                    self._stated.append((instruction, operand, layout))
+                    self._stated.setdefault(layout.name, []).append((instruction, operand))
 
     def of(self, layout: Layout) -> Made | None:
         """The largest stated fragment of the same kind with which a measured one begins; None without one, or for a stated layout."""
@@ -53,14 +55,14 @@ class Relations:
             return None
         instruction, operand = self._measured[layout.name]
         best: tuple[tuple[int, bool, int], Made] | None = None
-        for other, stated, part in self._stated:
-            for transposed in (False, True):
-                if stated.kind != operand.kind or not _begins(layout, part, transposed=transposed):
-                    continue
-                count = len(part.map.bits["i"])
+        for name, transposed in itertools.product(self._stated, (False, True)):
+            part = self._layouts[name]
+            if not _begins(layout, part, transposed=transposed):
+                continue
+            for other, stated in self._stated[name]:
                 same = sum(instruction.extents.get(name) == size for name, size in other.extents.items())
-                rank = (count, not transposed, same)
-                if best is None or rank > best[0]:
+                rank = (len(part.map.bits["i"]), not transposed, same)
+                if stated.kind == operand.kind and (best is None or rank > best[0]):
                     best = rank, _made(other, stated, layout, operand.elements_per_register, transposed=transposed)
         return best[1] if best else None
 

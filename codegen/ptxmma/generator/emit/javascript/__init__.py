@@ -25,7 +25,8 @@ _LIBRARY = (
 def emit(catalog: Catalog) -> Iterator[Output]:
     """The package, and ``explorer.html``."""
     head = banner("//", catalog, ["spec/"])
-    made = _generated(catalog)
+    database, on_one_line = map(_database, compact_database.texts(catalog))
+    made = {"database.js": database, **_generated(catalog)}
     modules = {name: text for name, text in made.items() if name.endswith(".js")} | {name: _template(name) for name in _LIBRARY}
     for name, text in {**made, **modules, "index.d.ts": _template("index.d.ts")}.items():
         yield Output(f"{_FOLDER}/{name}", head + text)
@@ -33,12 +34,12 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     about = banner("", catalog, ["spec/"]).split("\n")[0].strip()
     yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version))
     yield Output(f"{_FOLDER}/README.md", render(f"{_TEMPLATES}/README.md.jinja", about=about))
-    yield Output(f"{_FOLDER}/explorer.html", _page(catalog, modules | {"database.js": _database(compact_database.short_text(catalog))}))
+    yield Output(f"{_FOLDER}/explorer.html", _page(catalog, modules | {"database.js": on_one_line}))
 
 
 def _generated(catalog: Catalog) -> dict[str, str]:
-    """The modules that hold what the spec says, and their declarations."""
-    files = {"database.js": _database(compact_database.text(catalog))}
+    """The other modules that hold what the spec says, and their declarations."""
+    files: dict[str, str] = {}
     files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
     files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(catalog.database.spec.shared_memory)
     return files

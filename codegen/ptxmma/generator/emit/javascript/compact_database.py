@@ -46,14 +46,10 @@ class _Interned:
         return self._numbers[key]
 
 
-def text(catalog: Catalog) -> str:
-    """The database as a JavaScript literal."""
-    return json_text.lines(_data(catalog), _LONGEST_LINE)
-
-
-def short_text(catalog: Catalog) -> str:
-    """The same on one line."""
-    return msgspec.json.encode(_data(catalog)).decode()
+def texts(catalog: Catalog) -> tuple[str, str]:
+    """The database as a JavaScript literal: on lines that people can read, and on one line."""
+    data = _data(catalog)
+    return json_text.lines(data, _LONGEST_LINE), msgspec.json.encode(data).decode()
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
