@@ -123,7 +123,12 @@ _CASES = {
     "a value that gives no sizes": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8"', r"toy.yaml:\d+:14: 'm16n8' gives no sizes: it must look like m{m}n{n}k{k}"),
     "a value that is in no table of sizes": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1}}', r"toy.yaml:\d+:\d+: 'sad' gives no sizes: extents has happy"),
     "sizes of what the syntax does not name": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", num: {"x1": 1}}', r"toy.yaml:\d+:34: the syntax does not name qualifier 'num'"),
-    "a name in braces without numbers": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16"', r"toy.yaml:\d+:14: m16n{n}k16 needs ranges: {n: ...}, the numbers that n stands for"),
+    "two extents that range": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m{m}n{n}k16", ranges: {m: {first: 16, last: 32, step: 16}, n: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:\d+: m and n range; one extent of a form may: list the values of the others"),
+    "a name in braces at another size's place": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{k}k16", ranges: {k: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:14: 'm16n{k}k16' has {k}, which the sizes of shape do not have there: m{m}n{n}k{k}"),
+    "a name in braces that is not a size": ("instructions/toy.yaml", 'mood: ["", "happy", "sad"]', 'mood: "sad{n}", ranges: {n: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:\d+: 'sad{n}' has {n}, which the sizes of mood do not have in extents: give mood a pattern, or write each value out"),
+    "a size that two qualifiers give": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": {m: 16}, "sad": {m: 32}}}', r"toy.yaml:\d+:\d+: 'shape' and 'mood' both give the size 'm'; rename it in the extents of one of them"),
+    "an operand list that no form takes": ("instructions/toy.yaml", '"d, a, b, c, knob"', '{usual: "d, a, b, c, knob", other: "d, a, b, c, knob"}', r"toy.yaml:\d+:\d+: no form takes the operand list 'other': say operands: other in a form, or leave the list out"),
+    "a name in braces without numbers": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16"', r"toy.yaml:\d+:14: m16n{n}k16 needs ranges: {n: ...}, the numbers of n"),
     "a range that nothing uses": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n8k16", ranges: {n: {first: 8, last: 16, step: 8}}', r"toy.yaml:\d+:\d+: no value of this form contains {n}"),
     "two maps under one name": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "a_b16"', r"layouts.yaml:3:5: two different layouts are called toy_m16n8k16_a_b16; name: must tell them apart; see also \S*layouts.yaml:26:5"),
     "one axis without a formula": ("layouts.yaml", '      row: "2 * (lane % 4) + i % 2 + 8 * (i // 2)"\n', "", r"layouts.yaml:22:5: at: has formulas for col; give a formula for each axis \(row, col\), or for lane and bit, or for lane and byte"),
@@ -290,6 +295,19 @@ def test_a_slip_that_many_variants_meet_is_one_error_a_place(tmp_path: Path, fil
     assert len(places) == len(set(places)), lines
 
 
+def test_two_families_with_one_template(toy: Path) -> None:
+    text = (toy / "instructions/toy.yaml").read_text(encoding="utf-8")
+    other = text.replace('name: "toy"', 'name: "other"').replace('family: "toy"', 'family: "other"').replace('"toy.sync', '"other.sync')
+    (toy / "instructions/twin.yaml").write_text(other.replace("m16n8k16", "m16n8k32"), encoding="utf-8")
+    for file in ("layouts.yaml", "types.yaml"):
+        path = toy / file
+        path.write_text(path.read_text(encoding="utf-8").replace('family: "toy"', 'family: ["toy", "other"]'), encoding="utf-8")
+    message = (
+        r"twin.yaml:5:8: the stem 'toy' gives the families 'toy' and 'other' one template, 'toy'; change a stem; see also .*toy.yaml:5:8"
+    )
+    assert re.search(message, (stderr := _run("validate", "--spec", toy).stderr)), stderr
+
+
 def test_two_families_with_one_file(toy: Path) -> None:
     text = (toy / "instructions/toy.yaml").read_text(encoding="utf-8")
     for name, family in (("dotted", "to.y"), ("flat", "to_y")):
@@ -446,38 +464,30 @@ def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "ranges", "old", "new", "message"),
+    ("edits", "message"),
     [
         (
-            "m16n{n}k16",
-            "n: {first: 8, last: 16, step: 8}",
-            'col: "lane // 4"',
-            'col: "2 * (lane // 4) + i // 4"',
+            {'col: "lane // 4"': 'col: "2 * (lane // 4) + i // 4"'},
             r"layouts.yaml:11:5: toy_m16nNk16_b_b16: col = 8 is not a multiple of 16, which the highest bits of i count; the elements of a",
         ),
         (
-            "m{m}n{n}k16",
-            "m: {first: 16, last: 32, step: 16}, n: {first: 8, last: 16, step: 8}",
-            'col: "lane // 4"',
-            'col: "lane // 4 + 8 * (i // 4)"',
-            r"layouts.yaml:18:5: toy_mMnNk16_cd_b32: row and col both depend on sizes that range; one layout serves them all only where one",
+            {'col: "lane // 4"': 'col: "lane // 4 + 8 * (i // 4)"', 'row: "m", col: "n"': 'row: "n", col: "n"'},
+            r"layouts.yaml:18:5: toy_m16nNk16_cd_b32: row and col both depend on sizes that range; one layout serves them all only where one",
         ),
     ],
 )
-def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, shape: str, ranges: str, old: str, new: str, message: str) -> None:
+def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, edits: dict[str, str], message: str) -> None:
     """One layout, of the largest size, serves every size."""
-    _edit(toy / "instructions/toy.yaml", 'shape: "m16n8k16"', f'shape: "{shape}", ranges: {{{ranges}}}')
+    _edit(toy / "instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 8, last: 16, step: 8}}')
     text = (toy / "layouts.yaml").read_text(encoding="utf-8")
     start, end = text.index("    stated:"), text.index('    source: "3.3"')
     (toy / "layouts.yaml").write_text(text[:start] + text[end:], encoding="utf-8")
-    _edit(toy / "layouts.yaml", 'row: "group + 8 * (register % 2)"', 'row: "group + 8 * (register % 2) + 16 * (i // 8)"')
     _edit(toy / "layouts.yaml", 'i % 2 + 8 * (register // 2)"', 'i % 2 + 8 * (register // 2 % 2)"')
     _edit(toy / "layouts.yaml", 'i % 2 + 8 * (i // 2)"', 'i % 2 + 8 * (i // 2 % 2)"')
-    _edit(toy / "layouts.yaml", old, new)
-    _edit(toy / "layouts.yaml", 'lane // 4 + 8 * (i // 2)"', 'lane // 4 + 8 * (i // 2 % 2) + 16 * (i // 8)"')
+    for old, new in edits.items():
+        _edit(toy / "layouts.yaml", old, new)
+    _edit(toy / "layouts.yaml", 'lane // 4 + 8 * (i // 2)"', 'lane // 4 + 8 * (i // 2 % 2)"')
     _edit(toy / "layouts.yaml", 'col: "2 * (lane % 4) + i % 2"', 'col: "2 * (lane % 4) + i % 2 + 8 * (i // 4 % 2)"')
-    if "{m}" not in shape:
-        _edit(toy / "layouts.yaml", "8 * (i // 2 % 2) + 16 * (i // 8)", "8 * (i // 2 % 2)")
     result = _run("validate", "--spec", toy)
     assert result.exit_code == 1, result.output
     assert re.search(message, result.stderr), result.stderr

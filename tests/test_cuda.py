@@ -46,7 +46,7 @@ def call(catalog: Catalog, spelling: str) -> str:
 
 def front(instruction: Instruction) -> str:
     """The specialisation of the typed front for an instruction, inside namespace ptxmma."""
-    name, arguments = front_name(instruction)
+    name, arguments = front_name(instruction.variant)
     assert instruction.shape is not None
     return f"{name}<shape<{', '.join(map(str, instruction.shape))}>, {', '.join(arguments)}>"
 
@@ -56,7 +56,7 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
     by_front = {}
     for instruction in instructions:
         if instruction.shape is not None:
-            by_front[front_name(instruction), instruction.variant.shape_label] = instruction
+            by_front[front_name(instruction.variant), instruction.variant.shape_label] = instruction
     return list(by_front.values())
 
 

@@ -53,9 +53,9 @@ def test_the_page_about_names_shows_what_happens(root: Path) -> None:
         instruction = ptxmma.instruction(spelling)
         sizes = tuple(int(size) for size in shape.split(", "))
         assert (name, sizes, tuple(arguments.split(", "))) == (
-            front_name(instruction)[0],
+            front_name(instruction.variant)[0],
             instruction.shape,
-            front_name(instruction)[1],
+            front_name(instruction.variant)[1],
         )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, Parameter
-from ptxmma.catalog.variants import expand, placeholders, telling_tokens
+from ptxmma.catalog.variants import Variant, expand, placeholders, telling_tokens
 from ptxmma.model import InstructionSet
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
@@ -52,14 +52,14 @@ def type_qualifiers(entry: InstructionSet) -> list[str]:
     return [name for name in placeholders(entry.syntax) if name in typed]
 
 
-def front_name(instruction: Instruction) -> tuple[str, tuple[str, ...]]:
-    """The template of an instruction in the typed front, and its arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
+def front_name(variant: Variant) -> tuple[str, tuple[str, ...]]:
+    """The template of a variant in the typed front, and its arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
 
     What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
     the shape, the stem alone is the name.
     """
-    entry = instruction.variant.instruction
-    tokens = telling_tokens(entry, instruction.variant.facts)
+    entry = variant.instruction
+    tokens = telling_tokens(entry, variant.facts)
     at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
     types = type_qualifiers(entry)
     later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
@@ -187,7 +187,7 @@ def shown(instruction: Instruction) -> Shown:
             statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))
     front = ""
     if instruction.shape is not None:
-        name, arguments = front_name(instruction)
+        name, arguments = front_name(instruction.variant)
         sizes = ", ".join(map(str, instruction.shape_sizes.values()))
         front = f"ptxmma::{name}<{', '.join([f'ptxmma::shape<{sizes}>', *(f'ptxmma::{one}' for one in arguments)])}>"
     return Shown(f"ptxmma/{header(instruction)}", tuple(signatures), front, tuple(statements))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ptxmma.catalog.variants import each_number, placeholders, sizes_in, spelled
+from ptxmma.catalog.variants import each_number, placeholders, ranging, sizes_in, spelled
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Form, InstructionSet, formula, operand_names
+from ptxmma.model import Extents, Form, InstructionSet, formula, operand_names
 
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
 _LARGEST_SIZE = 4096
@@ -64,18 +64,29 @@ def _typed_operands(context: RuleContext, entry: InstructionSet, form: Form, pla
 def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Place) -> Iterator[Problem]:
     """Values that give sizes match their pattern or are in their table, and each name in braces has numbers."""
     used = set()
+    given: dict[str, str] = {}  # size -> the qualifier whose values give it
     for name, values in form.qualifiers.items():
+        for size in _given(entry, form, name) if name in entry.extents else ():
+            if (other := given.setdefault(size, name)) != name:
+                message = f"{other!r} and {name!r} both give the size {size!r}; rename it in the extents of one of them"
+                yield Problem(context.at(*place, name), message)
         for number, value in enumerate(values):
             here = (*place, name, number) if len(values) > 1 else (*place, name)
             braces = formula.placeholders(value)
             used |= set(braces)
             for extent in braces:
                 if extent not in form.ranges:
-                    message = f"{value} needs ranges: {{{extent}: ...}}, the numbers that {extent} stands for"
+                    message = f"{value} needs ranges: {{{extent}: ...}}, the numbers of {extent}"
                     yield Problem(context.at(*here), message)
+            if braces:
+                yield from _braces(context, name, entry.extents.get(name, Extents()), value, here)
             if name in entry.extents and value and all(extent in form.ranges for extent in braces):
                 first = {extent: form.ranges[extent][0].first for extent in braces}
                 yield from _sizes(context, entry, name, spelled(value, first), here)
+    if len(many := ranging(form)) > 1:
+        example = "shape: [m64n{n}k16, m128n{n}k16]"
+        message = f"{' and '.join(many)} range; one extent of a form may: list the values of the others, as in {example}"
+        yield Problem(context.at(*place, "ranges"), message)
     for extent, spans in form.ranges.items():
         at = context.at(*place, "ranges", extent)
         if extent not in used:
@@ -85,6 +96,23 @@ def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
                 yield Problem(at, f"a range from {span.first} to {span.last} is empty")
             elif (span.last - span.first) % span.step:
                 yield Problem(at, f"steps of {span.step} from {span.first} do not reach {span.last}")
+
+
+def _braces(context: RuleContext, qualifier: str, extents: Extents, value: str, place: Place) -> Iterator[Problem]:
+    """The names in braces in a value are sizes, each at its place in the pattern of the qualifier."""
+    numbers = {extent: _LARGEST_SIZE + number for number, extent in enumerate(formula.placeholders(value), 1)}
+    sizes = sizes_in(extents, spelled(value, numbers)) or {}
+    if {extent: size for extent, size in sizes.items() if size in numbers.values()} != numbers:
+        shown = " and ".join(f"{{{extent}}}" for extent in numbers)
+        allowed = f"there: {extents.pattern}" if extents.pattern else f"in extents: give {qualifier} a pattern, or write each value out"
+        yield Problem(context.at(*place), f"{value!r} has {shown}, which the sizes of {qualifier} do not have {allowed}")
+
+
+def _given(entry: InstructionSet, form: Form, name: str) -> Iterable[str]:
+    """The names of the sizes that a form's values of a qualifier give."""
+    extents = entry.extents[name]
+    tables = (extents.values.get(value, {}) for value in form.qualifiers[name])
+    return formula.placeholders(extents.pattern) if extents.pattern else {size for table in tables for size in table}
 
 
 def _sizes(context: RuleContext, entry: InstructionSet, name: str, value: str, place: Place) -> Iterator[Problem]:

@@ -10,11 +10,6 @@ from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import NUMBERS, Place, RuleContext, listed
 from ptxmma.model import InstructionSet, OperandKind, formula, operand_names
 
-#: The kinds of operands that say where in memory another operand is loaded from or stored to.
-_IN_MEMORY = ("address", "stride")
-#: The kind of operand whose ids follow it.
-_SCALES = "scale-data"
-
 
 def problems(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """Problems of the operands of the instruction at ``place``."""
@@ -27,11 +22,15 @@ def problems(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
     for name in entry.operand_kinds:
         if name not in named:
             yield Problem(context.at(*place, "operand_kinds", name), f"no operand list has {name!r}; add it to one, or leave it out")
+    taken = {form.operands for form in entry.forms}
     for key, texts in entry.operands.items():
         here = (*place, "operands", key)
+        if key not in taken:
+            message = f"no form takes the operand list {key!r}: say operands: {key} in a form, or leave the list out"
+            yield Problem(context.at(*here), message)
         for text in texts:
             yield from context.known("operand", operand_names(text), entry.operand_kinds, *here)
-            yield from _scale_ids(context, entry, text, here)
+            yield from _sequence(context, entry, text, here)
         yield from _alternatives(context, entry, texts, here)
 
 
@@ -47,7 +46,7 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
                     f"the values of {operand.type!r} are not element types: {listed(sorted(values))}; known: {listed(context.elements)}"
                 )
                 yield Problem(context.at(*place, "type"), message)
-    if operand.kind in ("metadata", "selector") and not entry.sparse:
+    if ROLES[operand.kind].sparse and not entry.sparse:
         yield Problem(here, f"{name!r} is for a sparse matrix; no operand of this instruction says sparse: true")
     for missing in ROLES[operand.kind].lacks(operand):
         yield Problem(here, f"{name!r} is of the kind {operand.kind}: {missing}")
@@ -56,7 +55,7 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
         yield Problem(here, f"{name!r} is of the kind {operand.kind}: no operand of the kind {beside} is of {operand.of!r}")
     if operand.order:
         yield from context.known("qualifier", [operand.order], entry.qualifiers, *place, "order")
-    if operand.of and operand.kind in _IN_MEMORY:
+    if operand.of and ROLES[operand.kind].places:
         yield from context.known("operand", [operand.of], entry.operand_kinds, *place, "of")
     for key, text in (("alignment", operand.alignment), ("row_bytes", operand.row_bytes)):
         yield from _size(context, entry, text, (*place, key))
@@ -75,16 +74,18 @@ def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) 
         yield Problem(context.at(*place), f"unknown name {name!r}; known here: {listed(sorted(sizes | NUMBERS))}")
 
 
-def _scale_ids(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
-    """Scale ids come after the scale factors that they choose from."""
-    of = ""
+def _sequence(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
+    """What follows another operand comes after the one of its own matrix: scale ids after the scale factors that they choose from."""
+    latest: dict[str, str] = {}
     for name in operand_names(text):
         operand = entry.operand_kinds.get(name)
-        if operand is not None and operand.kind == _SCALES:
-            of = operand.of
-        elif operand is not None and ROLES[operand.kind].beside == _SCALES and operand.of != of:
-            message = f"{name!r} is of {operand.of!r}, and comes after the scale factors of {of or 'nothing'!r}"
-            yield Problem(context.at(*place), message)
+        if operand is None:
+            continue
+        role = ROLES[operand.kind]
+        if role.follows and operand.of != latest.get(role.beside):
+            after = latest.get(role.beside, "nothing")
+            yield Problem(context.at(*place), f"{name!r} is of {operand.of!r}; in the list it follows the {role.beside} of {after!r}")
+        latest[operand.kind] = operand.of
 
 
 def _alternatives(context: RuleContext, entry: InstructionSet, texts: Sequence[str], place: Place) -> Iterator[Problem]:

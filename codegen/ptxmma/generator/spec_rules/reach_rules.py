@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.operands import ROLES, matrix_types
 from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
-from ptxmma.model import Condition, Facts, matches, operand_names
+from ptxmma.model import Condition, Facts, Kind, matches, operand_names
 
 
 class _OperandUse(NamedTuple):
     """An operand of a variant, with the facts that conditions test of it."""
 
     name: str
-    kind: str
+    kind: Kind
     element: str
     facts: Facts
     shape: str
@@ -44,7 +44,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 place = ("instructions", index, "qualifiers", name, "default", number, "when")
                 yield from unreached(context, default.when, facts, place)
         matrices = {operand.of for operand in entry.operand_kinds.values() if operand.kind == "descriptor"}
-        described.update(variant.matrix_types[name] for variant in expand(entry) if matrices for name in matrices)
+        described.update(matrix_types(variant)[name] for variant in expand(entry) if matrices for name in matrices)
         uses += _uses(context, index)
     yield from _carriers(context, uses)
     yield from _containers(context, uses)

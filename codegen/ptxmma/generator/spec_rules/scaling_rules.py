@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import SUMMED
+from ptxmma.catalog.operands import matrices, multiplicands
 from ptxmma.catalog.variants import Variant, of_form
 from ptxmma.generator.problems import Position, Problem, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
@@ -42,7 +43,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _products(context: RuleContext) -> Iterator[_Product]:
     for index, entry in enumerate(context.spec.instructions):
         for number, form in enumerate(entry.forms if entry.operation == "multiply" else ()):
-            qualifiers = [entry.matrices[name] for name in entry.multiplicands]
+            qualifiers = [matrices(entry)[name] for name in multiplicands(entry)]
             used = [name for text in entry.operands.get(form.operands, ()) for name in operand_names(text)]
             scales = [name for name in used if entry.operand_kinds[name].kind == "scale-data"]
             for variant in of_form(entry, number):

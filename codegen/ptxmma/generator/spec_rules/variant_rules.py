@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.cplusplus import front_name
+from ptxmma.catalog.operands import ROLES, matrix_types, multiplicands
 from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
@@ -14,7 +15,8 @@ from ptxmma.model import matches, operand_names
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Variants that exist twice, that no target accepts, or that a section covers with no entry or with two."""
+    """Variants that exist twice, that no target accepts, or that a section covers with no entry or with two; families with one template."""
+    yield from _templates(context)
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
     layout_uses = LayoutUses(context)
@@ -48,6 +50,23 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                         yield from _operand(context, variant, operand, position, layout_uses)
 
 
+def _templates(context: RuleContext) -> Iterator[Problem]:
+    """No two families have a template of one name in the typed front, as they may where they share a stem."""
+    families: dict[str, set[str]] = {}
+    for entry in context.spec.instructions:
+        families.setdefault(entry.stem, set()).add(entry.family)
+    templates: dict[str, int] = {}
+    for index, entry in enumerate(context.spec.instructions):
+        if index in context.broken or len(families[entry.stem]) == 1:
+            continue
+        for name in {front_name(variant)[0] for number, _ in enumerate(entry.forms) for variant in representatives(entry, number)}:
+            first = templates.setdefault(name, index)
+            if (other := context.spec.instructions[first].family) != entry.family:
+                message = f"the stem {entry.stem!r} gives the families {other!r} and {entry.family!r} one template, {name!r}; change a stem"
+                problem = clash(message, context.at("instructions", index, "stem"), context.at("instructions", first, "stem"))
+                yield from context.once(problem.position, problem.message)
+
+
 def _requirements(context: RuleContext, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
     """The rules give a variant a version and a target, and at most one observation covers it."""
     if len(observed := requirements.observed(variant)) > 1:
@@ -76,7 +95,7 @@ def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[P
 
 def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
     """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
-    types = [variant.matrix_types[name] for name in variant.instruction.multiplicands]
+    types = [matrix_types(variant)[name] for name in multiplicands(variant.instruction)]
     a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
     if a != b:
         said = f"{variant.canonical} multiplies elements of {a} bits ({types[0]}) by elements of {b} bits ({types[1]})"

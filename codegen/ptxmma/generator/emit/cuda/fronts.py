@@ -108,7 +108,7 @@ class Fronts:
     def _front(self, variants: Sequence[Instruction], *, implied: bool) -> Front:
         first = variants[0]
         variant = first.variant
-        name, arguments = front_name(first)
+        name, arguments = front_name(first.variant)
         ranging = next(iter(variant.ranging), "")
         ns = [instruction.extents.get(ranging, 0) for instruction in variants]
         spans = dict.fromkeys(span for one in variants if ranging for span in one.variant.form.ranges[ranging])
