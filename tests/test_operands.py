@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,18 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.operands import ROLES, Operand
 from ptxmma.catalog.operands.role import Context, Known
 from ptxmma.matrices import scaling, shared_memory
+from ptxmma.model import Kind
+
+
+def test_each_kind_of_operand_has_a_role() -> None:
+    assert list(ROLES) == list(typing.get_args(Kind))
+
+
+def test_a_stride_steps_along_the_axis_that_its_layout_names(catalog: Catalog) -> None:
+    for layout, order in (("row", ("row", "col")), ("col", ("col", "row"))):
+        load = catalog.find(f"wmma.load.a.sync.aligned.{layout}.m16n16k16.f16")
+        assert load.operand("stride").order == order
+        assert load.operand("stride").default == load.operand("r").sizes[order[1]]
 
 
 def test_what_operands_look_like(catalog: Catalog) -> None:

@@ -130,17 +130,17 @@ class Summary(Entry, frozen=True, kw_only=True):
     generated: str = ""  # what made the file, from what
     tools: tuple[Tool, ...]
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
-    held: dict[str, LayoutEvidence]  # by the layout's name; layouts without evidence are left out
+    by_layout: dict[str, LayoutEvidence]  # by the layout's name; layouts without evidence are left out
     instructions: dict[str, Row]
 
     @property
     def layouts(self) -> dict[str, int]:
         """The launches of each layout that a chip has run."""
-        return {name: sum(each.launches for each in proof.executed) for name, proof in self.held.items() if proof.executed}
+        return {name: sum(each.launches for each in proof.executed) for name, proof in self.by_layout.items() if proof.executed}
 
     def of_layout(self, name: str) -> LayoutEvidence:
         """The evidence for a layout; empty where there is none."""
-        return self.held.get(name, LayoutEvidence())
+        return self.by_layout.get(name, LayoutEvidence())
 
     def of(self, canonical: str) -> Evidence:
         """The evidence for an instruction; empty where there is none."""
@@ -151,7 +151,7 @@ class Summary(Entry, frozen=True, kw_only=True):
         return Evidence(assembled=self.answers[row.assembled] if row.assembled is not None else {}, **rest)
 
 
-NOTHING = Summary(tools=(), answers=(), held={}, instructions={})
+NOTHING = Summary(tools=(), answers=(), by_layout={}, instructions={})
 
 
 def of(database: Database) -> Summary:

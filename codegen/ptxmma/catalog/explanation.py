@@ -35,7 +35,7 @@ def explain(
         return f"{shortened(opcode)!r} is not a matrix instruction", closest(instructions, [*likely, *rest], least=0.5)
     if meant := _of_every_size(spelling, instructions, meaning):
         numbers = {extent: sorted({each.extents[extent] for each in meant}) for extent in meant[0].variant.ranging}
-        reasons = [f"{extent.upper()} stands for any of its values; name one: {_listed(sizes)}" for extent, sizes in numbers.items()]
+        reasons = [f"{extent.upper()} is a placeholder; write a number: {_listed(sizes)}" for extent, sizes in numbers.items()]
         return "; ".join(reasons), meant[:3]
     nearest = closest((each for each in instructions if each.canonical.startswith(f"{opcode}.")), [opcode, *rest])
     known = {token for instruction in instructions for token in instruction.canonical.split(".")}

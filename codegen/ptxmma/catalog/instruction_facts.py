@@ -102,7 +102,7 @@ class Instruction:
     @property
     def matrix_types(self) -> dict[str, str]:
         """The element type of each of its matrices, in registers or in shared memory: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
-        return self.variant.matrix_types
+        return operands.matrix_types(self.variant)
 
     def accepted_by(self) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""

@@ -10,6 +10,7 @@ import msgspec
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
+from ptxmma.catalog.operands import multiplicands
 from ptxmma.catalog.spellings import Spellings
 from ptxmma.catalog.target_names import target_named
 from ptxmma.catalog.variants import expand, fixed_tokens
@@ -184,7 +185,7 @@ def _shapes(instruction: Instruction) -> tuple[str, ...]:
 
 def _type_of_a(instruction: Instruction) -> str:
     """The element type of the first matrix that it multiplies; ``""`` for other operations."""
-    names = instruction.variant.instruction.multiplicands if instruction.operation == "multiply" else ()
+    names = multiplicands(instruction.variant.instruction) if instruction.operation == "multiply" else ()
     return instruction.matrix_types[names[0]] if names else ""
 
 

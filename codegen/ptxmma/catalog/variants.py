@@ -1,4 +1,4 @@
-"""Variants: every instruction that a form of the spec stands for, its spellings and its names.
+"""Variants: the instructions of each form of the spec, with their spellings and names.
 
 A syntax line is the manual's own, with three kinds of parts: literal text, ``.{name}`` for a qualifier that is always there, and
 ``{.name}`` for one that a variant may lack::
@@ -48,12 +48,6 @@ class Variant:
     def identifier(self) -> str:
         """Its name in generated code, before it is recased."""
         return _identify(self.instruction, self.facts)
-
-    @property
-    def matrix_types(self) -> dict[str, str]:
-        """The element type of each matrix: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
-        types = {name: str(self.facts.get(qualifier, "")) for name, qualifier in self.instruction.matrices.items()}
-        return {name: element for name, element in types.items() if element}
 
     @functools.cached_property
     def ranging(self) -> dict[str, list[int]]:
@@ -126,7 +120,7 @@ def points_of(form: Form) -> list[dict[str, int]]:
 
 
 def each_number(form: Form, extent: str) -> list[int]:
-    """Every number that an extent in braces stands for, ascending."""
+    """Every number of an extent in braces, ascending."""
     return sorted({number for span in form.ranges[extent] for number in range(span.first, span.last + 1, span.step)})
 
 

@@ -182,8 +182,8 @@ class Witness:
 
     Attributes:
         path: of the file.
-        run: None where there is no file, or none that can be read.
-        fault: why it cannot be read; ``""`` else.
+        run: None if the file is missing or unreadable.
+        fault: why it cannot be read; ``""`` if it can.
     """
 
     def __init__(self, path: Path) -> None:

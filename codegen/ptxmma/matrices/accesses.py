@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.operands import multiplicands
 from ptxmma.matrices.canonical import Geometry, memory_of
 from ptxmma.model import Banks, Layout
 
@@ -120,7 +121,7 @@ def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: Dat
 def _fragment(bits: int, database: DatabaseLike) -> Layout | None:
     """The first layout of an A with elements of that width in the registers of a warp; None if the database has none."""
     source = catalog(database).database
-    a = {entry.multiplicands[0] for entry in source.spec.instructions if entry.operation == "multiply"}
+    a = {multiplicands(entry)[0] for entry in source.spec.instructions if entry.operation == "multiply"}
     for layout in source.layouts:
         of_a_warp = layout.kind == "fragment" and a.intersection(layout.operands) and layout.threads == source.spec.scopes["warp"]
         if of_a_warp and layout.bits == bits and not layout.apart:

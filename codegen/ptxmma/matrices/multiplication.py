@@ -18,7 +18,7 @@ from ptxmma.matrices import shared_memory, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.given_operands import GivenOperands, check_batches
 from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, refuse_unobserved, rounded
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.product_operands import ADDEND, ADDS, METADATA, NAMES, A, B, Part, product_operands
 from ptxmma.model import ElementType
 
 
@@ -84,22 +84,26 @@ def multiply(
 ) -> Emulated:
     """Multiply; see :func:`ptxmma.emulate`."""
     given = GivenOperands(instruction, _form(instruction, a), constants, memory, memory_start)
-    scales = {"scale_a_data": scale_a_data, "scale_b_data": scale_b_data}
-    for name, value in {"a": a, "b": b, "metadata": metadata, **scales}.items():
-        given.check_present(name, value)
-    matrices = {"a": given.codes("a", a), "b": given.codes("b", b), "c": given.addend(c)}
+    scales = {A: scale_a_data, B: scale_b_data}
+    for part, value in {A: a, B: b, METADATA: metadata, **{_scales_of(matrix): value for matrix, value in scales.items()}}.items():
+        given.check_present(part, value)
+    matrices = {A: given.codes(A, a), B: given.codes(B, b), ADDEND: given.addend(c)}
     if metadata is not None:
-        matrices["metadata"] = given.metadata(metadata)
-    if scale_a_data is not None:
-        matrices |= {f"scale_{name}_data": given.scales(name, scales[f"scale_{name}_data"]) for name in "ab"}
-    check_batches(matrices)
-    spread = _checked_c_bound(c_bound, matrices["c"].shape, given.product.a.element)
+        matrices[METADATA] = given.metadata(metadata)
+    matrices |= {_scales_of(matrix): given.scales(matrix, registers) for matrix, registers in scales.items() if registers is not None}
+    check_batches({NAMES[part]: matrix for part, matrix in matrices.items()})
+    spread = _checked_c_bound(c_bound, matrices[ADDEND].shape, given.product.a.element)
     if given.product.a.element.form == "float":
-        result = _floats(given, matrices, spread if given.constant("scale_d", 1) else np.zeros(()))
+        result = _floats(given, matrices, spread if given.constant(ADDS, 1) else np.zeros(()))
     else:
         result = _integers(given, matrices)
     tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
     return msgspec.structs.replace(result, d=elements.like(result.d, tensor))
+
+
+def _scales_of(matrix: Part) -> Part:
+    """The scale factors of A or B."""
+    return Part("scale-data", matrix.of)
 
 
 def _form(instruction: Instruction, a: Any) -> OperandForm:
@@ -111,12 +115,12 @@ def _form(instruction: Instruction, a: Any) -> OperandForm:
     raise ValueError(f"a must be an array of registers, not {a!r}: {instruction.canonical} takes no descriptor of A")
 
 
-def _expanded(given: GivenOperands, matrices: dict[str, Array]) -> tuple[Array, Array]:
+def _expanded(given: GivenOperands, matrices: dict[Part, Array]) -> tuple[Array, Array]:
     """The bits of the full A (..., m, k), with zeros for the elements that a sparse A drops, and which elements it keeps."""
-    stored = matrices["a"]
-    if "metadata" not in matrices:
+    stored = matrices[A]
+    if METADATA not in matrices:
         return stored, np.ones(stored.shape, bool)
-    instruction, rows = given.instruction, matrices["metadata"]
+    instruction, rows = given.instruction, matrices[METADATA]
     pattern = sparse.pattern(instruction.metadata.granularity.name, database=instruction.database)
     kept = sparse.decompress(np.ones((*rows.shape[:-1], given.product.a.depth), np.uint8), rows, pattern).astype(bool)
     batch = np.broadcast_shapes(stored.shape[:-2], rows.shape[:-2])
@@ -124,14 +128,14 @@ def _expanded(given: GivenOperands, matrices: dict[str, Array]) -> tuple[Array, 
     return sparse.decompress(values, fields, pattern), kept
 
 
-def _integers(given: GivenOperands, matrices: dict[str, Array]) -> Emulated:
+def _integers(given: GivenOperands, matrices: dict[Part, Array]) -> Emulated:
     """D of integers or single bits."""
-    codes = {"a": _expanded(given, matrices)[0], "b": matrices["b"]}
-    a, b = (elements.numbers(bits, given.multiplicand(name).element).astype(np.float64) for name, bits in codes.items())
+    codes = {A: _expanded(given, matrices)[0], B: matrices[B]}
+    a, b = (elements.numbers(bits, given.multiplicand(part).element).astype(np.float64) for part, bits in codes.items())
     products = a @ b  # exact: far below 2**53
     if given.semantics.bitwise == "xor":
         products = a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * products
-    total = products.astype(np.int64) + matrices["c"]
+    total = products.astype(np.int64) + matrices[ADDEND]
     limits = np.iinfo(np.int32)
     if given.semantics.overflow == "saturate":
         total = np.clip(total, limits.min, limits.max)
@@ -139,21 +143,21 @@ def _integers(given: GivenOperands, matrices: dict[str, Array]) -> Emulated:
     return Emulated(given.instruction, given.product.d.pack(d), d.astype(np.int64), np.zeros(total.shape), {})
 
 
-def _floats(given: GivenOperands, matrices: dict[str, Array], c_bound: Array) -> Emulated:
+def _floats(given: GivenOperands, matrices: dict[Part, Array], c_bound: Array) -> Emulated:
     """D of floating-point numbers."""
     a, kept = _expanded(given, matrices)
-    left, right = _factors(given, "a", a, matrices), _factors(given, "b", matrices["b"], matrices)
-    products = Products(left, kept, right, matrices["c"], given.c_type, c_bound)
+    left, right = _factors(given, A, a, matrices), _factors(given, B, matrices[B], matrices)
+    products = Products(left, kept, right, matrices[ADDEND], given.c_type, c_bound)
     bounds = {name: bound(products) for name, bound in guarantees(given.instruction).items()}
     value = products.value()
     return Emulated(given.instruction, given.product.d.pack(rounded(value, given.d_type)), value, bounds.pop(MANUAL), bounds)
 
 
-def _factors(given: GivenOperands, name: str, codes: Array, matrices: dict[str, Array]) -> Factors:
+def _factors(given: GivenOperands, part: Part, codes: Array, matrices: dict[Part, Array]) -> Factors:
     """The elements of A or B, negated where a constant says so, with their scale factors."""
-    matrix = given.multiplicand(name)
-    factors = Factors.of(codes, matrix.element, given.constant(f"imm_scale_{name}", 1))
-    scales = matrices.get(f"scale_{name}_data")
+    matrix = given.multiplicand(part)
+    factors = Factors.of(codes, matrix.element, given.constant(Part("negation", part.of), 1))
+    scales = matrices.get(_scales_of(part))
     return factors if scales is None else factors.times(Factors.of(scales, given.instruction.scales(matrix.name).element))
 
 

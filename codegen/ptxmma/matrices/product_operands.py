@@ -14,8 +14,46 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import ROLES, Operand, multiplicands
 from ptxmma.model import ElementType
+
+
+class Part(NamedTuple):
+    """What an operand is to a product.
+
+    Attributes:
+        kind: ``"multiplicand"``, ``"addend"`` or ``"result"`` for a matrix, wherever it lies; else the kind of the operand.
+        of: the multiplicand that it is or belongs to, ``"a"`` or ``"b"``; ``""`` for neither.
+    """
+
+    kind: str
+    of: str = ""
+
+
+A, B, ADDEND = Part("multiplicand", "a"), Part("multiplicand", "b"), Part("addend")
+METADATA, SELECTOR, ADDS = Part("metadata", "a"), Part("selector", "a"), Part("predicate")
+#: What each parameter of the emulator is.
+PARAMETERS: dict[str, Part] = {
+    "a": A,
+    "b": B,
+    "c": ADDEND,
+    "d": Part("result"),
+    "metadata": METADATA,
+    "selector": SELECTOR,
+    "scale_d": ADDS,
+    "scale_a_data": Part("scale-data", "a"),
+    "scale_b_data": Part("scale-data", "b"),
+    "byte_id_a": Part("byte-id", "a"),
+    "byte_id_b": Part("byte-id", "b"),
+    "thread_id_a": Part("thread-id", "a"),
+    "thread_id_b": Part("thread-id", "b"),
+    "imm_scale_a": Part("negation", "a"),
+    "imm_scale_b": Part("negation", "b"),
+    "imm_trans_a": Part("majorness", "a"),
+    "imm_trans_b": Part("majorness", "b"),
+}
+#: The parameter of each part.
+NAMES = {part: name for name, part in PARAMETERS.items()}
 
 
 class Multiplicand(NamedTuple):
@@ -40,12 +78,20 @@ class ProductOperands(NamedTuple):
         """``"a"`` or ``"b"`` of a multiplicand by its name."""
         return "a" if name == self.a.name else "b"
 
+    def part(self, operand: Operand) -> Part:
+        """What an operand of the instruction is to the product."""
+        if operand.kind == "accumulator":
+            return Part("result") if operand.access == "write" else ADDEND
+        if ROLES[operand.kind].multiplied:
+            return A if self.letter(operand.of or operand.name) == A.of else B
+        return Part(operand.kind, self.letter(operand.of) if operand.of else "")
+
 
 def product_operands(instruction: Instruction) -> ProductOperands:
     """The operands of an instruction that multiplies: A before B, as in its operand list."""
     operands = [operand for form in instruction.forms for operand in form.operands]
     accumulators = [operand for operand in operands if operand.kind == "accumulator"]
-    a, b = instruction.variant.instruction.multiplicands
+    a, b = multiplicands(instruction.variant.instruction)
     m, n, _ = (instruction.extents[extent] for extent in "mnk")
     return ProductOperands(
         a=_multiplicand(instruction, a, m),
@@ -66,19 +112,5 @@ def _multiplicand(instruction: Instruction, name: str, lines: int) -> Multiplica
 
 
 def argument(operands: ProductOperands, operand: Operand) -> str:
-    """What the emulator calls an operand: ``"metadata"`` for ``e``, ``"scale_a_data"`` for ``scale-a-data``."""
-    letter = operands.letter(operand.of or operand.name)
-    names = {
-        "fragment": letter,
-        "descriptor": letter,
-        "accumulator": "d" if operand.access == "write" else "c",
-        "metadata": "metadata",
-        "selector": "selector",
-        "predicate": "scale_d",
-        "scale-data": f"scale_{letter}_data",
-        "byte-id": f"byte_id_{letter}",
-        "thread-id": f"thread_id_{letter}",
-        "negation": f"imm_scale_{letter}",
-        "majorness": f"imm_trans_{letter}",
-    }
-    return names.get(operand.kind, operand.name.replace("-", "_"))
+    """The emulator's parameter for an operand: ``"metadata"`` for ``e``, ``"scale_a_data"`` for ``scale-a-data``."""
+    return NAMES.get(operands.part(operand), operand.name.replace("-", "_"))

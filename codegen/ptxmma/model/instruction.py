@@ -17,10 +17,11 @@ Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]
 Immediate = Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)]
 QualifierName = Annotated[str, like(r"^[a-z_]+$", "lower-case letters and '_'")]
 OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits and '-', a letter first")]
-
-
-#: The kinds of operands that are a matrix to multiply, wherever it lies.
-_MULTIPLIED = ("fragment", "descriptor")
+#: The kinds of operands; ``ROLES`` of :mod:`ptxmma.catalog.operands` has what is known of each.
+Kind = Literal[
+    "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
+    "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
+]  # fmt: skip
 
 
 def operand_names(syntax: str) -> list[str]:
@@ -64,7 +65,7 @@ class Form(Entry, frozen=True, kw_only=True):
 
     qualifiers: dict[str, tuple[str, ...]] = {}  # values without their dot; "": absent; "=dtype": as dtype; "m64n{n}k16": for every n
     unspelled: Annotated[tuple[QualifierName, ...], SOME] = ()  # qualifiers that the spelling leaves out, although the form gives them
-    ranges: dict[Identifier, tuple[Range, ...]] = {}  # the numbers that a name in braces stands for: {"n": 8, 16, … 256}
+    ranges: dict[Identifier, tuple[Range, ...]] = {}  # the numbers of each name in braces: {"n": 8, 16, … 256}
     operands: Name = ""  # key of the instruction's operand lists
     documented: bool = True  # False: assemblers take it, the manual does not have it
     source: Source
@@ -73,10 +74,7 @@ class Form(Entry, frozen=True, kw_only=True):
 class OperandKind(Entry, frozen=True, kw_only=True):
     """One operand of an instruction; its kind decides which of the fields apply."""
 
-    kind: Literal[  # see ptxmma.catalog.operands.KINDS
-        "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
-        "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
-    ]  # fmt: skip
+    kind: Kind
     title: Text
     type: Name = ""  # qualifier that names its element type: "atype"
     of: Name = ""  # the operand that it describes: "a" for "a-desc"
@@ -224,22 +222,6 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         entries = self.extents.values()
         tables = (sizes for entry in entries for sizes in (*entry.values.values(), formula.placeholders(entry.pattern)))
         return tuple(dict.fromkeys(name for sizes in tables for name in sizes))
-
-    @functools.cached_property
-    def matrices(self) -> dict[str, str]:
-        """The qualifier with the element type of each matrix, wherever it lies: ``{"d": "dtype", "a": "atype", "b": "btype"}``.
-
-        A matrix has the name of the operand that holds it, or that its descriptor is ``of``.
-        """
-        kinds = (*_MULTIPLIED, "accumulator")
-        return {entry.of or name: entry.type for name, entry in self.operand_kinds.items() if entry.kind in kinds}
-
-    @functools.cached_property
-    def multiplicands(self) -> tuple[str, ...]:
-        """The matrices that it multiplies, in the order of its operand lists: A, B."""
-        names = (name for texts in self.operands.values() for text in texts for name in operand_names(text))
-        entries = ((name, self.operand_kinds[name]) for name in names if name in self.operand_kinds)
-        return tuple(dict.fromkeys(entry.of or name for name, entry in entries if entry.kind in _MULTIPLIED))
 
     @functools.cached_property
     def sparse(self) -> bool:

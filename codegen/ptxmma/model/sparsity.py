@@ -61,7 +61,7 @@ class Granularity(Entry, frozen=True, kw_only=True):
 
     def kept_units(self, field: str) -> tuple[int, ...]:
         """The units of a chunk that a legal field keeps, the one whose element comes first in the packed matrix first."""
-        if self.indices == 1:  # too wide to be a place: the legal values stand for the places in their order
+        if self.indices == 1:  # too wide to be a place: the legal values number the places in their order
             return (self.legal.index(field),)
         return self._indices(int(field, 2))
 

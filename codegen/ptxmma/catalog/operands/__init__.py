@@ -15,12 +15,14 @@ from ptxmma.catalog.operands.predicate_role import Predicate
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.operands.scale_role import ByteId, ScaleData, ThreadId
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Database
+from ptxmma.model import Database, InstructionSet, Kind, operand_names
 
-__all__ = ["ROLES", "Operand", "Parameter", "Role", "describe", "register", "register_type", "vector"]
+__all__ = [
+    "ROLES", "Operand", "Parameter", "Role", "describe", "matrices", "matrix_types", "multiplicands", "register", "register_type", "vector",
+]  # fmt: skip
 
-#: The roles by the name that the spec has for each.
-ROLES: dict[str, Role] = {
+#: The role of each kind of operand.
+ROLES: dict[Kind, Role] = {
     "fragment": Fragment(),
     "accumulator": Accumulator(),
     "descriptor": Descriptor(),
@@ -52,3 +54,28 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
         operand = Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand
     return operand
+
+
+def matrices(instruction: InstructionSet) -> dict[str, str]:
+    """The qualifier with the element type of each matrix, wherever it lies: ``{"d": "dtype", "a": "atype", "b": "btype"}``.
+
+    A matrix has the name of the operand that holds it, or that its descriptor is ``of``.
+    """
+    made: dict[str, str] | None = instruction.memo.get("matrices")
+    if made is None:
+        entries = [(name, entry) for name, entry in instruction.operand_kinds.items() if ROLES[entry.kind].matrix]
+        made = instruction.memo["matrices"] = {entry.of or name: entry.type for name, entry in entries}
+    return made
+
+
+def matrix_types(variant: Variant) -> dict[str, str]:
+    """The element type of each matrix: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
+    types = {name: str(variant.facts.get(qualifier, "")) for name, qualifier in matrices(variant.instruction).items()}
+    return {name: element for name, element in types.items() if element}
+
+
+def multiplicands(instruction: InstructionSet) -> tuple[str, ...]:
+    """The matrices that it multiplies, in the order of its operand lists: A, B."""
+    names = (name for texts in instruction.operands.values() for text in texts for name in operand_names(text))
+    entries = ((name, instruction.operand_kinds[name]) for name in names if name in instruction.operand_kinds)
+    return tuple(dict.fromkeys(entry.of or name for name, entry in entries if ROLES[entry.kind].multiplied))

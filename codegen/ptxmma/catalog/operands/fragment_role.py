@@ -12,6 +12,8 @@ from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, regist
 class Fragment(Role):
     """A multiplicand, or any other matrix in registers."""
 
+    matrix = True
+    multiplied = True
     layout_kind = "fragment"
     typed = True
     varies = True
@@ -50,4 +52,5 @@ class Fragment(Role):
 class Accumulator(Fragment):
     """The matrix that products are added to, or the result."""
 
+    multiplied = False
     varies = False

@@ -16,6 +16,8 @@ _LARGEST = (1 << 32) - 1
 class Descriptor(Role):
     """A 64-bit word that says where a matrix lies in shared memory, and how."""
 
+    matrix = True
+    multiplied = True
     describes = True
     alone = True
     varies = True
@@ -26,6 +28,7 @@ class Address(Role):
 
     layout_kind = "address"
     describes = True
+    places = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """Its alignment is said."""
@@ -58,6 +61,7 @@ class Stride(Role):
     """Elements from the start of a row, or column, to that of the next."""
 
     describes = True
+    places = True
     varies = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
@@ -69,9 +73,10 @@ class Stride(Role):
     def describe(self, context: Context) -> Known:
         """Its unit, and what leaving it out means: rows, or columns, without a gap."""
         matrix = context.described().layout()
-        row, col = matrix["layout"].plane
-        default = matrix["sizes"][col if context.variant.qualifiers[context.entry.order] == "row" else row]
-        return super().describe(context) | {"unit": context.entry.unit, "default": default}
+        slow, fast = matrix["layout"].plane
+        if context.variant.qualifiers[context.entry.order] != "row":
+            slow, fast = fast, slow
+        return super().describe(context) | {"unit": context.entry.unit, "order": (slow, fast), "default": matrix["sizes"][fast]}
 
     def immediates(self, context: Context) -> Sequence[int] | None:
         """Any number of elements."""

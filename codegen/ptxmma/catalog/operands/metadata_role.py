@@ -14,6 +14,7 @@ class MetadataWord(Role):
     layout_kind = "metadata"
     axes = ("row", "chunk", "selector")
     describes = True
+    sparse = True
 
     def describe(self, context: Context) -> Known:
         """One register, and which field lies where."""
@@ -24,6 +25,7 @@ class Selector(Constant):
     """Which threads of each quad give the metadata; the layout of the metadata says how many choices there are."""
 
     describes = True
+    sparse = True
     beside = "metadata"
 
     def immediates(self, context: Context) -> Sequence[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ptxmma.catalog.operands.placement import Placement
-from ptxmma.model import ElementType, Granularity, Layout
+from ptxmma.model import ElementType, Granularity, Kind, Layout
 
 if TYPE_CHECKING:
     from ptxmma.arrays.tiling import Tiling
@@ -45,13 +45,14 @@ class Operand(Placement, frozen=True, kw_only=True):
         row_bytes: addresses: bytes of the row that begins at each; 0 for other operands.
         writes: addresses: whether the instruction writes the memory there.
         unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
+        order: strides: the axes of the matrix, the one that the stride steps along first: ``("row", "col")``; empty for other operands.
         layout: the layout of its elements, where it has one.
         observed: the target on which that layout was measured, e.g. ``"sm_90"``; ``""`` where the manual states it.
         sparsity: for a sparse A, the pattern of its zeros.
         source: section of the PTX ISA.
     """
 
-    kind: str
+    kind: Kind
     title: str
     of: str = ""
     access: str
@@ -75,6 +76,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     row_bytes: int = 0
     writes: bool = False
     unit: str = ""
+    order: tuple[str, ...] = ()
     observed: str = ""
     sparsity: Granularity | None = None
 

@@ -85,7 +85,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """``(lane, i)`` of the element at a place: the inverse of :meth:`coords`; of an address, ``lane``.
 
         The coordinates are those of :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element is
-        held in copies, it is the first of them; with ``computation=``, that of one of several independent products.
+        stored in copies, it is the first of them; with ``computation=``, that of one of several independent products.
         ``check=False`` leaves the range of arrays unchecked.
 
         Raises:

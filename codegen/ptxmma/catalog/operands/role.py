@@ -116,20 +116,30 @@ class Role:
     """A kind of operand.
 
     Attributes:
+        matrix: whether it is a matrix, or describes one in memory.
+        multiplied: whether that matrix is a multiplicand where its instruction multiplies.
         layout_kind: the ``kind`` of its layouts; ``""`` for operands without layout.
         axes: axes that each of its layouts has, whatever else.
         describes: whether it describes another operand, or a matrix in memory.
+        places: whether it says where in memory the elements of another operand lie.
+        sparse: whether it is for a sparse matrix only.
         beside: the kind of an operand that must describe the same matrix; ``""`` for none.
+        follows: whether operand lists have it after that operand, before the next of that kind.
         alone: whether an instruction has one of its kind, at most, for each matrix that it describes.
         varies: whether one of several operand lists of a form may have it and another lack it.
         typed: whether its ``type`` decides which registers carry it.
         carried: whether registers carry it.
     """
 
+    matrix: ClassVar[bool] = False
+    multiplied: ClassVar[bool] = False
     layout_kind: ClassVar[str] = ""
     axes: ClassVar[tuple[str, ...]] = ()
     describes: ClassVar[bool] = False
+    places: ClassVar[bool] = False
+    sparse: ClassVar[bool] = False
     beside: ClassVar[str] = ""
+    follows: ClassVar[bool] = False
     alone: ClassVar[bool] = False
     varies: ClassVar[bool] = False
     typed: ClassVar[bool] = False

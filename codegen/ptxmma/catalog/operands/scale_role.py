@@ -29,6 +29,7 @@ class ByteId(Role):
     axis: ClassVar[str] = "byte_id"
     describes = True
     beside = "scale-data"
+    follows = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """It may be an immediate."""

@@ -63,12 +63,12 @@ def _factors(scales: Scales, factors: Any) -> Array:
 
 def _axes(scales: Scales, first: str = "", second: str = "") -> str:
     """What the two axes of a matrix of scale factors count, each with a suffix."""
-    return f"rows{first}, blocks{second}" if scales.matrix == "a" else f"blocks{first}, columns{second}"
+    return f"rows{first}, blocks{second}" if scales.line == "row" else f"blocks{first}, columns{second}"
 
 
 def _turned(scales: Scales, codes: Array) -> Array:
     """Scale factors as their matrix lies, to (..., rows, blocks), and back."""
-    return np.ascontiguousarray(codes if scales.matrix == "a" else codes.swapaxes(-1, -2))
+    return np.ascontiguousarray(codes if scales.line == "row" else codes.swapaxes(-1, -2))
 
 
 def _scale_places(scales: Scales, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:

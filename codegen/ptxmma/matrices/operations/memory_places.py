@@ -51,9 +51,8 @@ def offset(instruction: Instruction, at: Mapping[str, Any], stride: int) -> tupl
     """
     address, fragment = operand_of(instruction, "address"), operand_of(instruction, "fragment")
     if address.layout is None:
-        row, col = (at[axis] for axis in fragment.axes)
-        lines = row * stride + col if _by_rows(instruction) else col * stride + row
-        return None, lines * width(instruction)
+        slow, fast = (at[axis] for axis in operand_of(instruction, "stride").order)
+        return None, (slow * stride + fast) * width(instruction)
     lane = address.locate(**{axis: at[axis] for axis in address.axes})
     place: Any = 0
     for axis in fragment.axes:
@@ -74,11 +73,6 @@ def memory_text(instruction: Instruction) -> str:
     if address.layout is not None:
         inner = [axis for axis in fragment.axes if axis not in address.axes]
         return element_text(element_text(address.name, address.axes), inner)
-    slow, fast = fragment.axes if _by_rows(instruction) else fragment.axes[::-1]
-    return f"{address.name}[{slow} * {operand_of(instruction, 'stride').name} + {fast}]"
-
-
-def _by_rows(instruction: Instruction) -> bool:
-    """Whether rows lie one after another; columns do otherwise."""
     stride = operand_of(instruction, "stride")
-    return instruction.qualifiers[instruction.variant.instruction.operand_kinds[stride.name].order] == "row"
+    slow, fast = stride.order
+    return f"{address.name}[{slow} * {stride.name} + {fast}]"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import Operand, multiplicands
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.operations.operation import Operation, element_text
 from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
@@ -52,8 +52,8 @@ class Multiply(Operation):
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Two multiplicands, an addend and a result, and the sizes m, n and k."""
-        if len(entry.multiplicands) != 2:
-            has = ", ".join(entry.multiplicands) or "none"
+        if len(names := multiplicands(entry)) != 2:
+            has = ", ".join(names) or "none"
             yield f"an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; it has {has}"
         access = sorted(operand.access for operand in entry.operand_kinds.values() if operand.kind == "accumulator")
         if access not in (["read", "write"], ["read-write"]):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import matrices
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.model import InstructionSet
 
@@ -15,8 +16,8 @@ class Synchronise(Operation):
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Nothing, but it has no matrix."""
-        if entry.matrices:
-            yield f"an instruction that synchronises has no matrix; it has {', '.join(entry.matrices)}"
+        if names := matrices(entry):
+            yield f"an instruction that synchronises has no matrix; it has {', '.join(names)}"
 
     def statement(self, instruction: Instruction) -> str:  # noqa: ARG002  # all of them are alike
         """No operand changes."""
