@@ -79,7 +79,7 @@ def test_statistics(file: Path) -> None:
 
 def test_a_rule_that_is_not_there(file: Path) -> None:
     code, _, said = ask("--select", "imediate", str(file))
-    assert (code, said) == (2, "Error: there is no rule 'imediate'; closest: immediate, predicate, metadata")
+    assert (code, said) == (2, "Error: unknown rule 'imediate'; closest: immediate, predicate, metadata")
 
 
 @pytest.mark.parametrize(("name", "table"), [("ptxmma.toml", "check"), ("pyproject.toml", "tool.ptxmma.check")])

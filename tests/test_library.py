@@ -75,7 +75,7 @@ def test_defaults_may_be_left_out() -> None:
     [
         (
             "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
-            "N stands for any of its values; name one: 8, 16, 24, …, 256",
+            "N is a placeholder; write a number: 8, 16, 24, …, 256",
             "m64n8k16.f32.f16.f16",
         ),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "'.bf16' where the closest has '.f16'", "m16n8k16.row.col.f32.f16.f16.f32"),

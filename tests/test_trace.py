@@ -289,7 +289,7 @@ def test_computations_and_descriptors() -> None:
         operand.locate(k, 5, 2) for k in range(4)
     ]
     text = ask(_WGMMA, "--row", "3", "--col", "5", "--a-from", "descriptor")
-    assert "C[3][5]: what D[3][5] held before; scale-d may leave it out" in text
+    assert "C[3][5]: the previous value of D[3][5]; scale-d may leave it out" in text
     assert "A is read through a descriptor: `ptxmma smem --type bf16 --major k --swizzle none --rows 64 --cols 16`" in text
     assert "B is read through a descriptor: `ptxmma smem --type bf16 --major k --swizzle none --rows 16 --cols 16`" in text
 

@@ -40,7 +40,7 @@ def discover(directory: str) -> Discovered:
 
 
 def _of_git(directory: str) -> list[str]:
-    """What git has below a directory; nothing where there is no git, or no work tree."""
+    """The files below a directory that git tracks or would track; none without git or outside a work tree."""
     # The repository may be anyone's: none of the programs that its configuration names is started.
     command = ["git", "-C", directory, "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:

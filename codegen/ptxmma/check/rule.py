@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: What the examples of rules stand in.
+#: The module around the examples of rules.
 _FRAME = """\
 .version 8.5
 .target sm_90a

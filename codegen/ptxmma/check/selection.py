@@ -36,7 +36,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         for rule in (*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)):
             if rule not in RULES:
                 close = difflib.get_close_matches(rule, RULES, 3, 0.5) or list(RULES)
-                raise ValueError(f"there is no rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}")
+                raise ValueError(f"unknown rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}")
 
     def applied(self, findings: Findings, root: Path) -> Findings:
         """The findings that are reported; the patterns of files are relative to ``root``."""

@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Check the matrix instructions of PTX files, of inline assembly, or of standard input.
 
-    A directory stands for the files below it that are PTX, C++, CUDA, LLVM IR or Python, without those that .gitignore names.
+    Of a directory, all PTX, C++, CUDA, LLVM IR and Python files below it are checked, except those that .gitignore names.
 
     Notes are reported only with --severity note. ptxmma.toml, or [tool.ptxmma.check] in pyproject.toml, selects rules as the options do.
 

@@ -107,7 +107,7 @@ def _at(traced: Trace) -> str:
 
 def _before(traced: Trace, operands: ProductOperands) -> str:
     """Where the element of C is."""
-    return str(_where(traced.c, operands.c.name).value) if traced.c else f"what D{_at(traced)} held before"
+    return str(_where(traced.c, operands.c.name).value) if traced.c else f"the previous value of D{_at(traced)}"
 
 
 # --- for programs -----------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     "--a-from", type=click.Choice(["registers", "descriptor"]), help="Where A is, if the instruction takes both; registers by default."
 )
 @click.option("--selector", type=int, help="The sparsity selector; 0 by default.")
-@click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default there are no gaps.")
+@click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default without gaps.")
 @_scale_id_options
 @table_options()
 def command(

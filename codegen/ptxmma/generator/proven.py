@@ -72,7 +72,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
         )
     tools = tuple(tool for witness in (assembler, chip, peers) if witness.run for tool in witness.run.tools)
     layouts = _layouts(catalog, rows, _chip(chip), executed, compared)
-    return Summary(tools=tools, answers=tuple(answers.values()), held=layouts, instructions=rows)
+    return Summary(tools=tools, answers=tuple(answers.values()), by_layout=layouts, instructions=rows)
 
 
 def _by_release(accepted: Mapping[str, str], releases: list[str]) -> dict[str, tuple[str, ...]]:

@@ -94,7 +94,7 @@ def _sizes(name: str, values: Any) -> Any:
 _FORM_KEYS = [name for name in Form.__struct_fields__ if name != "qualifiers"]
 #: A modifier; or one with names of ranges in braces, for several.
 _TOKEN = r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)*|[A-Za-z0-9]*(\{[a-z]\w*\}[A-Za-z0-9]*)+"
-_VALUE = 'a modifier without its dot; "m64n{n}k16" with ranges for n stands for many; "=" and a qualifier takes its value'
+_VALUE = 'a modifier without its dot; "m64n{n}k16" with ranges for n is many; "=" and a qualifier takes its value'
 _QUALIFIER: Schema = {
     "description": 'a value, a list of values ("" for absent), optional, or "=" and the qualifier whose value it takes',
     "anyOf": [

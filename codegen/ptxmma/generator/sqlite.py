@@ -17,7 +17,7 @@ SCRIPT = "generated/database/ptxmma.sql"
 
 
 def refresh(root: Path) -> None:
-    """Build the file beside the script below ``root``, unless there is no script or the file is newer.
+    """Build the file beside the script below ``root``, unless the script is missing or the file is newer.
 
     Raises:
         OSError: a directory that cannot be written to.

@@ -60,7 +60,7 @@ class Change(NamedTuple):
 def compare(outputs: Iterable[Output], root: Path, owned: Iterable[str]) -> list[Change]:
     """How the files below ``root`` differ from ``outputs``.
 
-    Generated files in the ``owned`` folders that are no longer outputs are orphaned; so are temporary files of an earlier run.
+    A generated file in the ``owned`` folders that no output claims is orphaned, and so is a temporary file of an earlier run.
 
     Raises:
         ClashError: two outputs have one path.

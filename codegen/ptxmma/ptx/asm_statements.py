@@ -183,7 +183,7 @@ def _add_literals(maker: TextBuilder, text: Text, tokens: _Tokens) -> None:
 
 
 def _parenthesised(tokens: _Tokens) -> str | None:
-    """Go past an expression in parentheses: what is in them, or None where there is no such expression."""
+    """Skip an expression in parentheses and return the text inside; None if the next token does not open one."""
     depth = 0
     inside: list[str] = []
     while tokens.now:

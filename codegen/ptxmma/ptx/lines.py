@@ -22,7 +22,7 @@ _BANK = 512
 
 
 def lines(instruction: Instruction) -> list[str]:
-    """An instruction in each of its operand forms, with registers, or the first legal immediate where there is no choice."""
+    """An instruction in each of its operand forms, with registers, or the first legal immediate where only an immediate is legal."""
     return [line(instruction.canonical, [item(form, name) for name in items(form.syntax)]) for form in operand_lists(instruction)]
 
 

@@ -1,4 +1,4 @@
-"""A string of another language that holds PTX, as the checker sees it."""
+"""Strings with PTX in the source text of another language."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Snippet(Function):
     """A string of PTX: what it does not declare is unknown.
 
     Args:
-        source: where the string stands.
+        source: the file that contains the string.
         text: the string.
         opcodes: how matrix instructions start.
         types: the type of each operand that is known, by its name in the string.

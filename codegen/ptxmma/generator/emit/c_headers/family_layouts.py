@@ -48,7 +48,7 @@ class Family:
                 self._ordered |= any(
                     entry.ordered_when and matches(entry.ordered_when, variant.facts) for entry in self._spec.granularities
                 )
-            # Numbers of an extent that ranges share their layouts; the largest stands for all.
+            # Numbers of an extent that ranges share their layouts; the largest is taken.
             if instruction.family != name or variant.extents != variant.largest:
                 continue
             for form in instruction.forms:

@@ -14,7 +14,7 @@ _WIDEST_FIELD = 5
 
 
 class Pattern(NamedTuple):
-    """A pattern of sparsity: its legal fields in words and, for each element type, as masks in which bit v stands for value v."""
+    """A pattern of sparsity: its legal fields in words and, for each element type, as masks with bit v set for value v."""
 
     comment: list[str]
     macros: list[Macro]

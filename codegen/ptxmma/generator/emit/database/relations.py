@@ -9,7 +9,7 @@ The rules, for a struct that is reached from the root of a model:
   one for the ``field``.  ``position`` counts the entries of a list from 0; those of a mapping have their key as ``name``.
 - A list of scalars is a table of the owner, the position and the value (``requirement_targets``); a mapping has a ``name`` for each too;
   in a mapping of lists the position is that in the list.
-- Conditions, and whatever is nested deeper, are JSON.  NULL stands for None and for a list of conditions that is empty.
+- Conditions, and whatever is nested deeper, are JSON.  None and an empty list of conditions are NULL.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ptxmma.generator.emit.templating import banner, render, source
 
 _FOLDER = "generated/javascript"
 _TEMPLATES = "javascript"
-#: The modules that are written by hand; what the explorer alone uses stands in a folder of its own.
+#: The hand-written modules; those of the explorer alone are in a folder of their own.
 _LIBRARY = (
     "index.js", "bit_maps.js", "layout_records.js", "instructions.js", "spellings.js", "arrangements.js", "interop.js", "source_texts.js",
     "descriptors.js", "images.js", "bank_accesses.js", "sparsity.js",

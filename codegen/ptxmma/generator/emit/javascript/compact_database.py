@@ -273,9 +273,9 @@ def _cpp(operand: Operand) -> dict[str, str]:
 
 
 def _places(spec: Spec, instruction: Instruction) -> dict[str, str]:
-    """Where each matrix stands when a product is drawn: ``"left"`` of the result, ``"top"``, or in the ``"middle"``.
+    """Where each matrix is drawn in a picture of the product: ``"left"`` of the result, ``"top"``, or in the ``"middle"``.
 
-    What has as many rows as the result stands left of it; what is left over stands on top.
+    A matrix with the rows of the result is drawn on its left, any other on top.
     """
     if instruction.operation != "multiply":
         return {}

@@ -70,7 +70,7 @@ def _module(functions: Iterable[IndexFunction]) -> str:
 
 
 def _function(function: IndexFunction) -> str:
-    """A function; what it computes stands in its results where nothing else uses it."""
+    """A function; a step that is a result is written in the return statement."""
     parameters = ", ".join(f"{name} = 0" if name in function.optional else name for name in function.parameters)
     expressions = dict(function.steps)
     if list(function.results.values()) == list(expressions):

@@ -114,7 +114,7 @@ def _widths(catalog: Catalog) -> dict[str, set[int]]:
 
 
 def _operands(catalog: Catalog) -> list[Operand]:
-    """Every operand that an instruction has, each once; of an extent that ranges the largest number stands for all."""
+    """Every operand that an instruction has, each once; where an extent ranges, with its largest number."""
     operands: dict[int, Operand] = {}
     for instruction in catalog.all():
         variant = instruction.variant
