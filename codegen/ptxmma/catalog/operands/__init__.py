@@ -1,6 +1,6 @@
 """Operands: the roles that instructions are composed of, and the description of one operand of one variant.
 
-The set of roles is closed: a family made of these is data alone.
+A family whose operands have these roles needs no Python.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Immediate(Constant):
     varies = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """Its legal values are said, and its default is one of them."""
+        """It needs legal values, and a default must be one of them."""
         yield from super().lacks(entry)
         values = _values(entry)
         if not values:
@@ -44,7 +44,7 @@ class Immediate(Constant):
             yield f"its default, {entry.default}, must be one of {shown}"
 
     def immediates(self, context: Context) -> Sequence[int]:
-        """All that the spec admits."""
+        """The values that the spec lists."""
         return _values(context.entry)
 
 
@@ -54,7 +54,7 @@ class Majorness(Immediate):
     describes = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """Its values have meanings."""
+        """It needs the meanings of its values."""
         yield from super().lacks(entry)
         if entry.values or entry.limit >= 0:
             yield "say meanings: what each legal immediate means, and neither values nor limit"

@@ -24,20 +24,20 @@ class Descriptor(Role):
 
 
 class Address(Role):
-    """An address: of a row of each matrix, by thread, or of a whole matrix."""
+    """The address of a row, one from each thread, or of a whole matrix."""
 
     layout_kind = "address"
     describes = True
     places = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """Its alignment is said."""
+        """It needs an alignment."""
         yield from super().lacks(entry)
         if not entry.alignment:
             yield "say alignment: the bytes to whose multiples it is aligned"
 
     def describe(self, context: Context) -> Known:
-        """Its alignment, whether memory is written there, and for rows: which thread gives which, and how long each is."""
+        """Its alignment and whether memory is written there; of a row also which thread gives it, and its bytes."""
         entry = context.entry
         numbers = layouts.variables(context.spec, context.variant, context.name) | {
             "thread_bytes": layouts.thread_bytes(context.described().plan())
@@ -65,7 +65,7 @@ class Stride(Role):
     varies = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """The order of the matrix in memory is said."""
+        """It needs the order of the matrix in memory."""
         yield from super().lacks(entry)
         if not entry.order:
             yield "say order: the qualifier that is row where rows lie one after another in memory, and col where columns do"

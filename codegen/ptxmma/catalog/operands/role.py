@@ -1,7 +1,7 @@
-"""What every kind of operand knows of itself: the base of the roles.
+"""The base of the roles: what a kind of operand knows about itself.
 
-A role completes an :class:`Operand` from the spec's entry and the variant, and says how the operand is written in PTX and in C++.  No other
-code asks what an operand is called.
+A role completes an :class:`Operand` from the spec's entry and the variant, and writes it in PTX and in C++.  No other code looks at an
+operand's name.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Role:
     carried: ClassVar[bool] = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """What an entry of the spec of this kind must say and does not, each as an instruction to its author."""
+        """What is missing in an entry of the spec of this kind, each as an instruction to its author."""
         if self.describes and not entry.of:
             yield "say of: and the operand or matrix that it describes"
 
@@ -156,7 +156,7 @@ class Role:
         return context.carried() | {"immediates": self.immediates(context), "takes_register": entry.register}
 
     def immediates(self, context: Context) -> Sequence[int] | None:
-        """The legal immediates; None where none is admitted."""
+        """The legal immediates; None if it takes no immediate."""
         return context.entry.values if context.entry.immediate else None
 
     def text(self, operand: Operand) -> str:

@@ -32,7 +32,7 @@ class ByteId(Role):
     follows = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It may be an immediate."""
+        """It must admit an immediate."""
         yield from super().lacks(entry)
         if not entry.immediate:
             yield "say immediate: true, as for every scale id"

@@ -234,7 +234,7 @@ def depth_follows(members: Iterable[Instruction]) -> bool:
     for instruction in members:
         depth = instruction.extents.get(_DEPTH)
         others = tuple((name, size) for name, size in instruction.extents.items() if name != _DEPTH)
-        if depth is None or depths.setdefault((*front_name(instruction), others), depth) != depth:
+        if depth is None or depths.setdefault((*front_name(instruction.variant), others), depth) != depth:
             return False
     return True
 
