@@ -1,1 +1,1 @@
-"""Holding the database against the world: the assemblers of all CUDA releases."""
+"""The proof: compares the database with assemblers, a chip, other projects and the manual's own examples."""

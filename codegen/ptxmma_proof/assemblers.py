@@ -1,4 +1,4 @@
-"""The assemblers: the pinned ones, a ``ptxas`` for each CUDA release out of the wheels on PyPI, and any other.
+"""Assemblers: the pinned ones, which are the ``ptxas`` of each CUDA release from the wheels on PyPI, and any other.
 
 ``python -m ptxmma_proof.assemblers`` fetches the pinned ones (``make assemblers``).  Each wheel is downloaded by pip, which checks
 its SHA-256; only the binary is kept.
@@ -22,13 +22,13 @@ from ptxmma import paths
 from ptxmma.model import Version
 
 _RELEASE = re.compile(r"release (\d+\.\d+), V(\S+)")
-#: What an assembler says of a version that is far too new.
+#: A version that no assembler knows, and the message that names the newest one it does know.
 _TOO_NEW = ("99.9", re.compile(r"current version is '(\d+\.\d+)'"))
 _TARGET = re.compile(r"'(sm_\d+[a-z]?)'")
 
 
 class NoAssemblerError(RuntimeError):
-    """A program is not a ``ptxas``, or does not answer like one."""
+    """The program is not a ``ptxas``."""
 
 
 class Assembler(NamedTuple):
@@ -81,13 +81,13 @@ def _said(program: Path, *arguments: str) -> str:
 
 
 def fetched() -> list[Assembler]:
-    """The pinned assemblers that are there, oldest first."""
+    """The pinned assemblers that were fetched, oldest first."""
     places = [(pin["cuda"], _place(pin)) for pin in pins()]
     return [identify(place) for _, place in sorted(places, key=lambda pair: Version(pair[0])) if place.is_file()]
 
 
 def fetch() -> None:
-    """Fetch the pinned assemblers that are not there yet.
+    """Fetch the pinned assemblers that are missing.
 
     Raises:
         SystemExit: a wheel that cannot be downloaded, or a binary that is not the pinned one.

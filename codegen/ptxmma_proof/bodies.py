@@ -1,4 +1,4 @@
-"""The body of a kernel, given to an assembler, code and all: accepted, or every error with its line."""
+"""Assembles the body of a kernel, and lists every error with its line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ERROR = re.compile(rf"^ptxas (?:{re.escape(_FILE)}, line (\d+); )?(?:error|fata
 
 
 class Said(NamedTuple):
-    """An error: the text, and the line of the body; 0 for one above it, or in no line."""
+    """An error: its text, and its line in the body; 0 if it is above the body or has no line."""
 
     line: int
     text: str
 
 
 class Attempt(NamedTuple):
-    """What an assembler said of a body."""
+    """The answer of an assembler to a body."""
 
     accepted: bool
     said: tuple[Said, ...] = ()
@@ -39,13 +39,13 @@ def assemble(
     Args:
         assembler: which one.
         target: the module's.
-        declarations: what stands above the lines and is not counted.
+        declarations: lines above the body, which are not counted.
         lines: the body.
         version: the module's; by default the newest that the assembler speaks.
         compiled_for: the target that code is made for; by default the module's.
 
     Raises:
-        AssemblerError: it failed without a word.
+        AssemblerError: the assembler failed without a message.
     """
     text, first = ptx.module(version or assembler.ptx, target, [*declarations, *lines], ())
     with tempfile.TemporaryDirectory() as scratch:
@@ -56,7 +56,7 @@ def assemble(
         return Attempt(accepted=True)
     above = first + len(declarations) - 1
     errors = _ERROR.findall(done.stdout + done.stderr)
-    # Errors in lines are followed by one that only says that there were errors.
+    # The last error only says that there were errors.
     placed = [pair for pair in errors if pair[0]] or errors
     said = dict.fromkeys(Said(line=max(0, int(number or 0) - above), text=text) for number, text in placed)
     if not said or done.returncode < 0:

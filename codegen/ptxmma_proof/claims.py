@@ -1,4 +1,4 @@
-"""What the database says of the assembler of a CUDA release: which targets it knows, and from which version on it takes what."""
+"""The claims of the database about the assembler of one CUDA release: the targets it knows, and the versions in which it accepts them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ptxmma.model import Spec, Target, Version
 
 
 def known_to(spec: Spec, cuda: str) -> set[str]:
-    """The targets that the assembler of a CUDA release knows: since the release that brought their version, until their last one."""
+    """The targets that the assembler of a CUDA release knows: from the release that introduced their version to their last one."""
     brought = {entry.version: entry.cuda for entry in spec.isa_versions}
     release = Version(cuda)
     return {target.name for target in spec.targets if release >= brought[target.ptx] and (not target.until or release <= target.until)}
 
 
 def first_module(target: Target, cuda: str) -> str:
-    """The first version in which the assembler of a CUDA release takes a module for a target."""
+    """The first version in which the assembler of a CUDA release accepts a module for a target."""
     return next((floor.ptx for floor in target.ptx_in if floor.cuda == cuda), target.ptx)
 
 
 def first_by(instruction: Instruction, cuda: str) -> dict[str, Version]:
-    """Every target that accepts an instruction, with the first version that does by the assembler of a CUDA release."""
+    """The targets that accept an instruction, each with the first version in which the assembler of a CUDA release does."""
     accepted = requirements.accepted_by(instruction.database.spec, instruction.variant, cuda)
     floor = requirements.floor(instruction.variant, cuda)
     for target in instruction.database.spec.targets:

@@ -33,7 +33,7 @@ _jobs = click.option("--jobs", type=click.IntRange(min=1), default=None, show_de
 
 
 class Result(NamedTuple):
-    """What a run found: in words, as lines of its file, and whether nothing disagrees."""
+    """The outcome of a run: in words, as lines of its record, and whether everything agrees."""
 
     words: Iterable[str]
     lines: list[Line]
@@ -44,18 +44,18 @@ class Result(NamedTuple):
 def main() -> None:
     """Compare the database with a witness, and exit with 1 where they disagree.
 
-    --record FILE writes what was found: spec/evidence/ has one such file for each witness.
+    --record FILE writes the result to a file; spec/evidence/ has one for each witness.
     """
 
 
 def _recording(command: click.decorators.FC) -> click.decorators.FC:
     date = click.option("--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="Of the run, for the record.")
-    record = click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found to this file.")
+    record = click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write the result to this file.")
     return record(date(command))
 
 
 def _finish(run: Callable[[str], Result], record: Path | None, date: datetime | None, partial: Sequence[object] = ()) -> None:
-    """Make a run, write its record, say what it found, and exit."""
+    """Run, write the record, print the outcome, and exit."""
     if record is not None and not record.parent.is_dir():
         raise click.BadParameter(f"there is no directory {record.parent}", param_hint="--record")
     if record is not None and any(partial) and record.resolve().parent == EVIDENCE.resolve():
@@ -98,8 +98,8 @@ def assembler(
 ) -> None:
     """Ask ptxas: every instruction on every target in every version, and what lies one change away.
 
-    Answers are kept: an interrupted run goes on where it stopped. With --family, --record replaces the lines of these families in a file
-    and keeps those of the others.
+    Answers are kept, so an interrupted run continues where it stopped. With --family, --record replaces the lines of these families in a
+    file and keeps the others.
     """
     from ptxmma_proof import records, sweep
 
@@ -151,7 +151,7 @@ def silicon(
 
 
 def _check_chip(path: Path | None, name: str) -> None:
-    """The record of one chip never replaces that of another."""
+    """Refuse to replace the record of another chip."""
     run = witnesses.Witness(path).run if path is not None else None
     before = next((tool.name for tool in run.tools if tool.kind == "chip"), name) if run else name
     if before != name:
@@ -160,7 +160,7 @@ def _check_chip(path: Path | None, name: str) -> None:
 
 @contextlib.contextmanager
 def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
-    """The database and the headers of a catalog, in a folder that goes away."""
+    """The database and the headers of a catalog in a temporary folder."""
     from ptxmma.generator import pipeline, write
 
     with tempfile.TemporaryDirectory() as folder:
@@ -201,7 +201,7 @@ def reference(
     record: Path | None,
     date: datetime | None,
 ) -> None:
-    """Assemble every example in the manual, whose sections are in the folder TEXT, and ask again all that the errata say."""
+    """Assemble every example in the manual, whose sections are in the folder TEXT, and verify the errata again."""
     from ptxmma_proof import errata, examples, sweep
 
     def run(day: str) -> Result:
@@ -244,9 +244,9 @@ def corpus() -> None:
 @click.option("--googletest", type=_FOLDER, help="A checkout of GoogleTest, which CUTLASS's tests include.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Where to; .cache/corpus unless given.")
 def build(cutlass: Path | None, googletest: Path | None, folder: Path | None) -> None:
-    """Make the modules that are not there yet.
+    """Make the missing modules.
 
-    Triton and LLVM are asked where they are installed: pip install triton llvmlite.
+    Triton and LLVM take part if they are installed: pip install triton llvmlite.
     """
     from ptxmma_proof.corpus import FOLDER, makers
 

@@ -1,4 +1,4 @@
-"""What the sightings of the errata say, asked again: of the pinned assemblers and of the database."""
+"""Verifies the sightings of the errata: asks the pinned assemblers and the database again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.line_legality import Legality
 from ptxmma_proof.questions import Progress, quiet
 
-#: The answer of a tool that does what it was asked.
+#: The answer of a tool that accepts.
 ACCEPTED = "accepted"
 _REGISTER = re.compile(r"(%(\w+)_\d+)")
 _RANGE = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
@@ -40,13 +40,13 @@ class Difference(NamedTuple):
 def differences(
     catalog: Catalog, assemblers: Sequence[Assembler], jobs: int = -1, progress: Progress = quiet
 ) -> tuple[int, list[Difference]]:
-    """Ask the assemblers everything again that the errata say of them, except whole examples of the manual.
+    """Ask the assemblers about every sighting of the errata again, except whole examples of the manual.
 
     Returns:
-        How many answers there were, and those that differ.
+        The number of answers, and those that differ.
 
     Raises:
-        AssemblerError: one failed without a word.
+        AssemblerError: an assembler failed without a message.
     """
     pairs = [
         (erratum.id, seen, assembler)
@@ -67,7 +67,7 @@ def differences(
 
 
 def answering(seen: Sighting, assemblers: Iterable[Assembler]) -> list[Assembler]:
-    """Those of the assemblers that a sighting is about, oldest first; none where it is about a chip."""
+    """The assemblers that a sighting is about, oldest first; none if it is about a chip."""
     match = _RANGE.fullmatch(seen.tool)
     if match is None:
         return []
@@ -82,15 +82,15 @@ def _asks(seen: Sighting, assembler: Assembler) -> bool:
 
 
 def line(seen: Sighting) -> str:
-    """What was asked of an assembler, as PTX; nothing for a module without instructions."""
+    """The line of a sighting as PTX; empty for a module without instructions."""
     return seen.asked if not seen.asked or seen.asked.endswith(";") else ptx.expanded(seen.asked)
 
 
 def ask(seen: Sighting, assembler: Assembler) -> str:
-    """An assembler's answer: :data:`ACCEPTED`, or the first thing that it says.
+    """An assembler's answer: :data:`ACCEPTED`, or its first error.
 
     Raises:
-        AssemblerError: it failed without a word.
+        AssemblerError: the assembler failed without a message.
     """
     text = line(seen)
     declarations = [_declared(text)] if seen.asked != text else []
@@ -111,7 +111,7 @@ def misjudged(catalog: Catalog) -> Iterator[Sighting]:
 
 
 def passes(checked: legality.Legality, asked: str, target: str, version: str) -> bool:
-    """Whether ``ptxmma check``, which knows the rules of the errata, lets an instruction without names of registers pass."""
+    """Whether ``ptxmma check``, which applies the rules of the errata, accepts an instruction in compact form."""
     spelling, *operands = asked.split(" ")
     known = checked.find(spelling, target)
     if known is None or not legality.accepted(known[0], target, version):
@@ -125,7 +125,7 @@ def _declared(text: str) -> str:
 
 
 def database(lines: Legality, seen: Sighting, version: str) -> str:
-    """What the database says of the instruction in a version; nothing where no instruction was asked about."""
+    """Whether the database accepts the instruction in a version, in words; empty without an instruction."""
     if not seen.asked or seen.asked.endswith(";"):
         return ""
     first = lines.accepted_by(line(seen)).get(seen.target)

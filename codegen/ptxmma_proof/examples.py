@@ -1,15 +1,14 @@
-"""Every example of the manual, asked of the newest assembler and of the library: ``spec/evidence/reference.jsonl``.
+"""Every example of the manual through the newest assembler and the library: ``spec/evidence/reference.jsonl``.
 
 Each example is assembled up to three times, as the body of an empty kernel, until it is accepted:
 
-1. ``literal``: as it is printed.
-2. ``declared``: what it uses and does not declare is declared, with the register types that the library names for the operands;
-   a name where only an immediate can stand becomes the first legal one; dots for what is not printed are left out.
-3. ``redeclared``: all of its own declarations are left out too, and the library's stand in their place.  This tells whether the
-   fault lies in the declarations or in the instructions.
+1. ``literal``: as printed.
+2. ``declared``: with declarations of the registers that it uses and does not declare, of the types that the library names for the
+   operands.  The first legal immediate replaces a name where only an immediate is allowed, and dots are left out.
+3. ``redeclared``: with the library's declarations instead of its own.  If this one is accepted, the fault lies in the declarations.
 
-The library is asked about the same instructions with the same types of registers.  The text itself is not kept: an example is named by
-its section, its number there and a digest, its matrix instructions by their canonical spelling.
+The library judges the same instructions with the same types of registers.  The text itself is not kept: an example is named by its
+section, its number there and a digest, its matrix instructions by their canonical spelling.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from ptxmma_proof.line_legality import Legality
 from ptxmma_proof.questions import Progress, quiet
 from ptxmma_proof.reference import Example, Statement
 
-#: What carries a name of which nothing is known.
+#: The type of a register that no instruction determines.
 _UNTYPED = "b32"
 _HEXADECIMAL = re.compile(r"(?<![\w$%])0[xX][0-9a-fA-F]+")
 
 
 class Record(NamedTuple):
-    """One example and what came of it."""
+    """One example and its attempts."""
 
     section: str
     ordinal: int  # among the examples of the section, from 1
@@ -46,11 +45,11 @@ class Record(NamedTuple):
     cuda: str
     attempts: tuple[Attempt, ...]  # as printed; with the declarations that it lacks; with others than its own
     agrees: bool  # the library and the assembler, on the last attempt
-    errata: tuple[str, ...]  # those that explain why it is not accepted as it stands, or with more declarations
+    errata: tuple[str, ...]  # those that explain why the first two attempts fail
 
     @property
     def fails(self) -> bool:
-        """Whether it is refused even with the declarations that it lacks."""
+        """Whether it is refused even with the missing declarations."""
         return not any(attempt.accepted for attempt in self.attempts[:2])
 
     def __str__(self) -> str:
@@ -60,18 +59,18 @@ class Record(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of all examples."""
+    """The outcome for all examples."""
 
     records: list[Record]
 
     @property
     def unexplained(self) -> list[Record]:
-        """The examples that fail without an erratum, or on which the library and the assembler differ."""
+        """The examples that fail without an erratum, or on which library and assembler differ."""
         return [record for record in self.records if not record.agrees or (record.fails and not record.errata)]
 
     @property
     def totals(self) -> dict[str, int]:
-        """How many examples ended how."""
+        """The number of examples by outcome."""
         first = Counter(next((number for number, attempt in enumerate(record.attempts) if attempt.accepted), 3) for record in self.records)
         ends = dict(zip(("literal", "declared", "redeclared", "refused"), map(first.__getitem__, range(4)), strict=True))
         return {"examples": len(self.records)} | ends | {"disagreements": sum(not record.agrees for record in self.records)}
@@ -122,7 +121,7 @@ def opcodes(catalog: Catalog) -> list[str]:
 
 
 class _Supply(NamedTuple):
-    """What an example needs besides its text."""
+    """What an example lacks: registers to declare and immediates."""
 
     registers: dict[str, str]  # by name, with the type
     immediates: dict[str, str]
@@ -131,7 +130,7 @@ class _Supply(NamedTuple):
         return [f".reg .{bank} {name};" for name, bank in self.registers.items()]
 
     def put_in(self, text: str) -> str:
-        """A text with the immediates in the places of their names."""
+        """A text with immediates instead of their names."""
         for name, value in self.immediates.items():
             text = re.sub(rf"(?<![\w$%]){re.escape(name)}(?![\w$])", value, text)
         return text
@@ -171,7 +170,7 @@ class _Asker:
         return Record(example.section, example.ordinal, example.sha256, assembler.cuda, tuple(attempts), agrees, tuple(named))
 
     def _target(self, statements: Iterable[Statement]) -> str:
-        """The first target that takes all instructions that the library knows, or the last one of all."""
+        """The first target that accepts all instructions that the library knows, or the last target."""
         known = filter(None, (_find(self._catalog, statement.spelling) for statement in statements))
         accepting = [instruction.accepted_by() for instruction in known]
         return next((target for target in self._newest if accepting and all(target in one for one in accepting)), list(self._newest)[-1])
@@ -187,7 +186,7 @@ class _Asker:
                     immediates[name] = str(operand.immediates[0])
                     continue
                 both = [bank for bank in registers.get(name, operand.register_types) if bank in operand.register_types]
-                registers[name] = both or registers[name]  # nothing carries both: the assembler will tell
+                registers[name] = both or registers[name]  # no type fits both: the assembler will refuse
         # Other instructions take any type of the right size: they decide where no matrix instruction does.
         for statement in statements:
             for name in statement.names:
@@ -200,7 +199,7 @@ class _Asker:
         return [token for token in reversed(spelling.split(".")) if token in self._banks][:1] or [_UNTYPED]
 
     def _described(self, statement: Statement) -> Iterator[tuple[str, Operand]]:
-        """Each name of a statement with the operand that it is, in the first form that has as many operands and the same lists."""
+        """Each name of a statement with its operand, in the first form with as many operands and the same lists."""
         instruction = _find(self._catalog, statement.spelling)
         for form in ptx.operand_lists(instruction) if instruction else ():
             wanted = ptx.items(form.syntax)

@@ -1,4 +1,4 @@
-"""What the database says of a whole line: spelling, operands, immediates."""
+"""The verdict of the database alone, without the rules of the errata, on a whole line: spelling, operands, immediates."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ptxmma.ptx import lines as ptx
 
 
 class Legality:
-    """Asks the library about lines."""
+    """Judges lines by a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._find = functools.lru_cache(maxsize=1 << 16)(catalog.meaning)
 
     def accepted_by(self, line: str) -> dict[str, Version]:
-        """Every target that accepts a line, with the first version that does; empty for an illegal one."""
+        """The targets that accept a line, each with its first version; none for an illegal line."""
         spelling, operands = ptx.split(line)
         instruction = self._find(spelling)
         if instruction is None or not any(_fits(form, operands) for form in ptx.operand_lists(instruction)):

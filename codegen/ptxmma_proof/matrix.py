@@ -1,8 +1,8 @@
-"""Every instruction in every operand form, on every target, in every version, asked of every assembler.
+"""Asks every assembler about every instruction in every operand form, on every target, in every version.
 
-The database names, for each target, the first version that accepts an instruction; an assembler must accept it from that version on
-and refuse it in all versions before, and on every target that the database does not name.  Where a release takes a target from another
-version on, or no longer knows it, the database says which and from where: that must hold as exactly.
+The database names the first version in which each target accepts an instruction.  An assembler must accept it from that version on, and
+refuse it in earlier versions and on every other target.  Releases that start a target at another version, or have dropped it, are in the
+database too, and must match as exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ptxmma_proof.questions import Lines, Progress, Question, quiet
 
 
 class Subject(NamedTuple):
-    """The instructions that are asked about, line by line."""
+    """The instructions in question, line by line."""
 
     catalog: Catalog
     instructions: tuple[Instruction, ...]  # of each line
@@ -38,17 +38,17 @@ class Subject(NamedTuple):
 
 
 class Column(NamedTuple):
-    """What one assembler says of all lines on one target."""
+    """The answers of one assembler to all lines on one target."""
 
     assembler: Assembler
     target: str
     accepted: tuple[tuple[str, ...], ...]  # the versions that accept it, for each line
-    said: tuple[str, ...]  # in the newest version; "" for a line that it accepts
-    sound: tuple[str, ...]  # the versions in which it was asked: in others it refuses a module without any line, too
+    said: tuple[str, ...]  # the error in the newest version; "" for an accepted line
+    sound: tuple[str, ...]  # the versions asked: in others it refuses even an empty module
 
 
 class Difference(NamedTuple):
-    """Lines of which an assembler says something else than the database."""
+    """Lines on which an assembler and the database differ."""
 
     cuda: str
     target: str
@@ -71,7 +71,7 @@ def banks(catalog: Catalog) -> list[str]:
 
 
 def versions_of(catalog: Catalog, assembler: Assembler) -> list[str]:
-    """The versions to ask an assembler: those of the spec up to its newest, and that one."""
+    """The versions to ask an assembler about: those of the spec up to its newest, and its newest."""
     known = [entry.version for entry in catalog.database.spec.isa_versions]
     spoken = {version for version in known if Version(version) <= assembler.ptx} | {assembler.ptx}
     return sorted(spoken, key=Version)
@@ -98,8 +98,8 @@ def sweep(
 ) -> list[Column]:
     """Ask every assembler about every line, on each of the targets that it knows, in every version.
 
-    Modules without any line come first: releases up to CUDA 12.5 do not hold a module to the first version of its target as soon
-    as it has one of the instructions that they expand (``m8n8k4`` with f16), whatever else it has.
+    Empty modules come first: releases up to CUDA 12.5 no longer enforce the first version of a target once a module has one of the
+    instructions that they expand (``m8n8k4`` with f16).
     """
     empty = Lines.of((), subject.lines.banks)
     places = [(assembler, target) for assembler in assemblers for target in targets_of(subject.catalog, assembler) if target in targets]
@@ -123,7 +123,7 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
 
 
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
-    """Where the assemblers and the database say different things, lines with the same difference together."""
+    """Where the assemblers and the database differ, lines with the same difference together."""
     for assembler, each in itertools.groupby(columns, key=lambda column: column.assembler):
         own = list(each)
         yield from _differing_targets(subject.catalog, assembler, own)
@@ -146,7 +146,7 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
 
 
 def _differing_targets(catalog: Catalog, assembler: Assembler, columns: Iterable[Column]) -> Iterator[Difference]:
-    """The targets that an assembler knows and by the database does not, or the other way round, or takes from another version on."""
+    """The targets that only the assembler or only the database knows, or that start at another version."""
     expected = known_to(catalog.database.spec, assembler.cuda)
     versions = versions_of(catalog, assembler)
     sound = {column.target: column.sound for column in columns}
@@ -162,7 +162,7 @@ def _differing_targets(catalog: Catalog, assembler: Assembler, columns: Iterable
 
 
 def first_version(accepted: Sequence[str], versions: Sequence[str]) -> str | None:
-    """The version from which on all versions accept a line; None where there is none, or where one after it refuses."""
+    """The version from which all accept a line; None if no version does, or a later one refuses."""
     if not accepted or tuple(accepted) != tuple(versions[len(versions) - len(accepted) :]):
         return None
     return accepted[0]
@@ -177,7 +177,7 @@ def verdict(accepted: Sequence[str], versions: Sequence[str]) -> str:
 
 
 def asked(columns: Iterable[Column]) -> Counter[str]:
-    """How many answers each CUDA release gave."""
+    """The number of answers of each CUDA release."""
     counts: Counter[str] = Counter()
     for column in columns:
         counts[column.assembler.cuda] += len(column.accepted) * len(column.sound)

@@ -1,8 +1,8 @@
-"""The negative space, asked: what assemblers and the database say of the neighbours of instructions.
+"""The negative space: compares assemblers and database on the neighbours of instructions.
 
-Assemblers do otherwise than the manual here and there.  A difference is explained where the rules of the spec, by which ``ptxmma check``
-judges, give the assembler's answer; or where an entry of the errata has a neighbour with the same change in the same family, on the same
-target, with the same answer.
+Assemblers deviate from the manual here and there.  A difference is explained if the rules of the spec, which ``ptxmma check`` applies, give
+the assembler's answer, or if an entry of the errata has a neighbour with the same change in the same family, on the same target, with the
+same answer.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ptxmma_proof.line_legality import Legality
 from ptxmma_proof.neighbours import Neighbours
 from ptxmma_proof.questions import Lines, Progress, Refusals, quiet
 
-#: Explains a line of which the spec's rules say what the assembler says.
+#: The explanation of a line on which the spec's rules agree with the assembler.
 RULES = "the spec's rules"
 #: Lines for one process of an assembler.
 _BATCH = 5000
 
 
 class Disagreement(NamedTuple):
-    """A line of which the newest assembler that knows a target says something else than the database."""
+    """A line on which the database and the newest assembler that knows a target differ."""
 
     line: str
     cuda: str
     version: str
     targets: tuple[str, ...]
     answer: str  # "accepted", or why it is refused
-    explanation: str  # what explains it, RULES or the entry of the errata; "" for nothing
+    explanation: str  # RULES or an entry of the errata; "" for none
 
     def __str__(self) -> str:
         accepted = self.answer == errata.ACCEPTED
@@ -45,7 +45,7 @@ class Disagreement(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some neighbours of a family, and which of them one assembler refuses on a target, in its newest version."""
+    """Some neighbours of a family, and those of them that an assembler refuses on a target in its newest version."""
 
     family: str
     target: str
@@ -80,7 +80,7 @@ def sweep(
 def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequence[str]) -> dict[str, Assembler]:
     """The targets that are asked about, each with the newest assembler that knows it.
 
-    Of each generation of chips (``sm_12x``) the last target of each suffix stands for all, whatever the database says of them.
+    Of each generation of chips (``sm_12x``), only the last target of each suffix is asked about.
     """
     newest = matrix.newest(catalog, assemblers)
     last = {
@@ -111,10 +111,10 @@ def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explana
 
 
 class Explanations:
-    """What explains lines on which assemblers and database differ.
+    """Explains the lines on which assemblers and database differ.
 
-    An entry of the errata explains a line of a family on a target where it has one with the same change, asked on that target of a range
-    of releases with this assembler among them, and with the same answer: accepted, or refused in the same words.
+    An entry of the errata explains a line if it has a sighting of the same change in the same family, on the same target, by a range of
+    releases that includes the assembler, with the same answer: accepted, or refused in the same words.
 
     Args:
         catalog: with the rules and the errata.
@@ -133,14 +133,14 @@ class Explanations:
                     self._known.setdefault(key, []).append((seen, entry.id))
 
     def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
-        """What explains an assembler's answer to a line on a target in its newest version; ``""`` for nothing."""
+        """The explanation of an assembler's answer to a line on a target in its newest version; ``""`` for none."""
         if erratum := self._of(self._changes.get(line, line), target, assembler, said):
             return erratum
         passes = errata.passes(self._rules, ptx.compact(line), target, assembler.ptx)
         return RULES if passes == (said == errata.ACCEPTED) else ""
 
     def of_change(self, family: str, change: str, target: str, assembler: Assembler, said: str) -> str:
-        """The entry of the errata that explains any line of a family with a change."""
+        """The entry of the errata that explains a change in any line of a family; ``""`` for none."""
         return self._of((family, change), target, assembler, said)
 
     def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:

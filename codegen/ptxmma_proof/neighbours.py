@@ -1,14 +1,14 @@
-"""The negative space: what lies next to a legal instruction, one change away, and what the assemblers say of it.
+"""Neighbours: the lines one change away from a legal instruction.
 
 One thing changes at a time:
 
 * a modifier becomes another value that the spec knows for its place, or one from elsewhere; it is dropped, or written twice;
-* two modifiers that stand side by side change places;
+* two adjacent modifiers change places;
 * modifiers that have one value together (A and B, or C and D, of one type) change together;
-* a modifier that belongs elsewhere joins, or two that stand side by side elsewhere;
+* a modifier from elsewhere joins, or two that are adjacent elsewhere;
 * an operand is dropped or written twice, or one more follows;
 * a list has one register less or one more; its registers have another type;
-* an immediate leaves its range; a register stands for an immediate, or an immediate for a register.
+* an immediate leaves its range, a register replaces an immediate, or an immediate a register.
 
 A changed spelling is asked with the operands that it had, with those that instructions of its new shape have, and with as many
 registers as its new shape and types would fill.  Not every instruction is changed, but enough of them that each row of the spec's forms
@@ -40,7 +40,7 @@ SHAPE = "shape"
 _NUMBER = re.compile(r"\d+")
 #: A modifier that no instruction has.
 _INVENTED = "unheard_of"
-#: Of all values that are foreign to a place, every so many are tried.
+#: The step of that sample.
 _EVERY = 5
 
 
@@ -52,9 +52,9 @@ class Vocabulary:
         self.banks = [entry.name for entry in spec.types.registers if entry.bits > 1]
         self.elements = [entry.name for entry in spec.types.elements]
         self.values: dict[str, list[str]] = {}
-        #: Values that stand side by side, by the qualifiers that have them.
+        #: Values of adjacent qualifiers, by these qualifiers.
         self.pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
-        for instruction in filter(_stands_for_others, catalog.all()):
+        for instruction in filter(_at_ends, catalog.all()):
             present = [(name, token) for name, token in tokens(instruction) if token]
             for name, token in present:
                 if name and token not in self.values.setdefault(name, []):
@@ -62,14 +62,14 @@ class Vocabulary:
             for (first, one), (second, other) in itertools.pairwise(present):
                 if first and second:
                     self.pairs.setdefault((first, second), {})[one, other] = None
-        #: A few that stand for all that belongs elsewhere.
+        #: A sample of the values that belong elsewhere.
         foreign = [*dict.fromkeys(values[0] for values in self.values.values()), *self.banks]
         self.strangers = [*foreign[::_EVERY], _INVENTED]
-        #: Whatever may follow a spelling by mistake.
+        #: Modifiers that may follow a spelling by mistake.
         self.joining = sorted({value for name, values in self.values.items() if name != SHAPE for value in values} | {_INVENTED})
 
     def others(self, name: str, token: str) -> list[str]:
-        """What may stand in the place of a token: ``name`` is its qualifier, or ``""`` for a token that all variants have."""
+        """The replacements of a token; ``name`` is its qualifier, or ``""`` for a token that all variants have."""
         names = [name] if name else [other for other, values in self.values.items() if token in values]
         known = [value for other in names for value in self.values.get(other, ())]
         if any(value in self.elements for value in known):
@@ -125,9 +125,9 @@ class Neighbourhood:
 
 
 def representatives(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
-    """As few of the instructions as show every value of every qualifier in each form of the spec; the first ones that do."""
+    """The first few instructions that together have every value of every qualifier in each form of the spec."""
     shown: set[tuple[int, str, str]] = set()
-    for instruction in filter(_stands_for_others, instructions):
+    for instruction in filter(_at_ends, instructions):
         form = id(instruction.variant.form)
         values = {(form, name, token) for name, token in tokens(instruction)}
         if not values <= shown:
@@ -135,8 +135,8 @@ def representatives(instructions: Iterable[Instruction]) -> Iterator[Instruction
             yield instruction
 
 
-def _stands_for_others(instruction: Instruction) -> bool:
-    """Whether each of its extents that ranges is at an end of a range."""
+def _at_ends(instruction: Instruction) -> bool:
+    """Whether each ranging extent is at an end of its range."""
     variant = instruction.variant
     return all(any(variant.extents[name] in (span.first, span.last) for span in variant.form.ranges[name]) for name in variant.ranging)
 
@@ -157,15 +157,15 @@ class OperandLists:
         self._by_shape: dict[str, set[Operands]] = {}
         for instruction in variants:
             self._by_shape.setdefault(str(instruction.variant.facts.get(SHAPE, "")), set()).update(_operands_of(instruction))
-        #: What an operand's registers would be under another shape and other types: many instructions become the same one.
+        #: The registers of an operand under another shape and other types: the same for many instructions.
         self._fillings: dict[tuple[object, ...], Callable[[str], str]] = {}
 
     def of(self, instruction: Instruction, changed: Mapping[str, str], own: Iterable[Operands]) -> set[Operands]:
-        """The instruction's own, those that instructions of its new shape have, and as many registers as would be filled."""
+        """The instruction's own operands, those of its new shape, and as many registers as it would fill."""
         return {*own, *(self._by_shape.get(changed[SHAPE], ()) if SHAPE in changed else ()), *self._filled(instruction, changed)}
 
     def _filled(self, instruction: Instruction, changed: Mapping[str, str]) -> Iterator[Operands]:
-        """The operands of an instruction that had other shapes or types, as many registers as these would fill."""
+        """The operands with as many registers as other shapes and types would fill."""
         variant = instruction.variant
         other = Variant(
             variant.instruction, variant.form, {name: changed.get(name, value) for name, value in variant.qualifiers.items()}, {}
@@ -227,7 +227,7 @@ def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple
 
 
 def _together(parts: Sequence[tuple[str, str]]) -> list[list[int]]:
-    """The places of qualifiers that have one value: those of A and B, of C and D, …."""
+    """The places of qualifiers that share a value: those of A and B, of C and D, …."""
     by_token: dict[str, list[int]] = {}
     for place, (name, token) in enumerate(parts):
         if name and token:
@@ -245,7 +245,7 @@ def _sizes_near(token: str) -> list[str]:
 
 
 def _filling(spec: Spec, variant: Variant, name: str) -> str:
-    """The text of an operand with elements under another shape and type; ``""`` where nothing says how many registers it would take."""
+    """The text of an operand under another shape and type; ``""`` if its number of registers is unknown."""
     element = str(variant.facts[variant.instruction.operand_kinds[name].type])
     plan = layouts.plan(spec, variant, name) if element in {entry.name for entry in spec.types.elements} else None
     bank = next((entry.registers[0] for entry in spec.types.carriers if name in entry.operands and element in entry.elements), None)
@@ -275,7 +275,7 @@ def other_operands(instruction: Instruction, form: OperandForm, vocabulary: Voca
 
 
 def operand_others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
-    """What may stand in the place of an operand, and the change in words."""
+    """The replacements of an operand, each with the change in words."""
     name = operand.name
     if operand.listed:
         usual = operand.register_types[0]

@@ -1,7 +1,7 @@
 """A question to an assembler and its answer: which of these lines does it refuse, and why?
 
-A question is text and so is the answer: questions may be answered in any process on any machine that has the assembler at the same
-path.  Answers are kept on disk, under the hash of the binary and of the question, so that nothing is asked twice.
+Questions and answers are text, so any process on any machine with the assembler at the same path can answer.  Answers are kept on disk,
+under the hash of the binary and of the question, so that nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ptxmma import paths
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof.assemblers import Assembler
 
-#: Where answers are kept.
+#: The folder of the answers.
 ANSWERS = paths.CHECKOUT / ".cache" / "answers"
 
 _FILE = "module.ptx"
 _INSTRUCTION = re.compile(r"instruction '([^']*)'")
-#: How a program ends that stumbles over its input; any other signal comes from outside.
+#: Signals of a program that fails on its input; any other comes from outside.
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -signal.SIGILL)
 _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
 #: A modifier in two parts, which old releases cannot read.
 SCOPED = re.compile(r"\.(\w+::\w+)")
-#: Called with the number of questions answered so far and of all.
+#: A callback that takes the number of questions answered so far and the number of all.
 Progress = Callable[[int, int], None]
 
 
@@ -42,10 +42,10 @@ def quiet(done: int, of: int) -> None:  # a Progress that shows none
     """No progress."""
 
 
-#: Stands for the module itself among the numbers of its lines.
+#: The number of the module itself among those of its lines.
 MODULE = -1
 
-#: What was said, and the numbers of the lines of which it was said.
+#: Each message with the numbers of its lines.
 Refusals = dict[str, list[int]]
 
 
@@ -86,9 +86,9 @@ class Question(NamedTuple):
 
 
 def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = quiet) -> list[Refusals]:
-    """The answers to many questions: from the disk where they were asked before, else asked at once and kept as they come.
+    """The answers to many questions; those that are not on the disk are asked now and kept.
 
-    joblib asks, on the backend that the caller chose with ``joblib.parallel_config``; only this process touches the disk.
+    joblib asks on the backend that the caller chose with ``joblib.parallel_config``.  Only this process touches the disk.
 
     Raises:
         AssemblerError: an assembler was interrupted, or failed without naming a line.
@@ -112,7 +112,7 @@ def _numbered(number: int, question: Question) -> tuple[int, Refusals]:
 
 
 def refusals(question: Question) -> Refusals:
-    """What an assembler refuses, asked now."""
+    """Ask an assembler now what it refuses."""
     texts = question.lines.texts
     said = {number: f"cannot read .{token}" for number, token in _unread(texts, question.unreadable)}
     said |= _refused(question, [number for number in range(len(texts)) if number not in said])
@@ -123,10 +123,10 @@ def refusals(question: Question) -> Refusals:
 
 
 def _refused(question: Question, left: list[int]) -> dict[int, str]:
-    """Ask, until what is left of the lines assembles: ptxas leaves out its second set of checks once the first found an error.
+    """Ask until the remaining lines assemble: ptxas skips its second set of checks after an error of the first.
 
-    Where it speaks of an instruction that the line does not have, the line is asked alone.  Where it crashes, or names
-    no line of the module (but one of what it expands instructions to), each half is asked alone, down to the line that it means.
+    If an error names an instruction that its line does not have, the line is asked alone.  If ptxas crashes, or names no line of the
+    module (but one of its own expansion of an instruction), each half is asked alone, down to a single line.
     """
     said: dict[int, str] = {}
     while True:  # without any line too: the module itself may be refused
@@ -150,20 +150,20 @@ def _refused(question: Question, left: list[int]) -> dict[int, str]:
 
 
 def _is_of_another(said: str, line: str) -> bool:
-    """Whether an error is about an instruction that another line was expanded to: ptxas names wrong lines then."""
+    """Whether an error is about the expansion of another line, for which ptxas names the wrong line."""
     named = _INSTRUCTION.search(said)
     return named is not None and line.split(".")[0] not in named[1].lower()
 
 
 def by_line(answer: Refusals) -> dict[int, str]:
-    """The answer by line: its number and what was said of it."""
+    """The message of each refused line, by its number."""
     return {number: text for text, numbers in answer.items() for number in numbers}
 
 
 def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
-    """The modifiers in two parts among the lines that stop the assembler's parser, wherever they stand.
+    """The modifiers in two parts that stop the assembler's parser.
 
-    Releases before such a modifier was made give up a whole module at the first one; each is asked in a line of its own.
+    A release older than such a modifier gives up the whole module there, so each modifier is asked in a line of its own.
     """
     tokens = sorted({token for text in lines.texts for token in SCOPED.findall(text)})
     question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), ()))
@@ -192,8 +192,8 @@ class _Done(NamedTuple):
 
     lines: int
     accepted: bool
-    head: str  # what it said of the lines above the first
-    elsewhere: str  # what it said of other files: those that it expands instructions with
+    head: str  # its message about the lines above the first
+    elsewhere: str  # its message about other files: those of its expansions
     crashed: bool
     errors: Mapping[int, tuple[str, str]]  # by line: "error" or "fatal" (the rest was not read), and the text
 

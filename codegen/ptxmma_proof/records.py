@@ -1,4 +1,4 @@
-"""The record of the assemblers, family by family: a run of some families leaves the lines of the others as they are."""
+"""The record of the assemblers by family: a run of some families leaves the lines of the others alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def totals(parts: Mapping[str, Part]) -> dict[str, int]:
 
 
 def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
-    """The lines of a run together with those that a file has of other families; instructions that the catalog lacks are left out.
+    """The lines of a run and those of other families in a file, without instructions that the catalog lacks.
 
     Args:
         path: of the record; it need not exist.

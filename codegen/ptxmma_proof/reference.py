@@ -1,8 +1,7 @@
-"""The examples that a reference prints: found in its text, and taken apart.
+"""Finds the examples in the text of a reference, and takes them apart.
 
-A reference is a directory of Markdown or plain text.  Its code stands between fences, is indented by four columns, or follows a line
-that says ``ptx`` (the label of a code block, where a web page was copied as text).  A block of code often shows several examples,
-each with its own declarations: every one is an example of its own.
+A reference is a directory of Markdown or plain text.  Its code is fenced, indented by four columns, or follows a line that says ``ptx``
+(the label of a code block in the text of a web page).  A block of code often has several examples, each with declarations of its own.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ELLIPSIS = re.compile(r"^[ \t]*\.\.\.[ \t]*$", re.MULTILINE)
 _DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*?)(?=\.reg|$)", re.DOTALL)
 _DECLARED = re.compile(r"([%\w$]+)(?:<(\d+)>)?")
-#: A name: of a register, or of what stands for a number.
+#: A name: of a register or of a number.
 NAME = re.compile(r"(?<![\w$%])[%A-Za-z_$][\w$]*")
 
 
 class NoExamplesError(ValueError):
-    """A directory without any example of a matrix instruction."""
+    """The directory has no example of a matrix instruction."""
 
 
 class Statement(NamedTuple):
@@ -86,7 +85,7 @@ class Example(NamedTuple):
 
     @property
     def declared(self) -> dict[str, str]:
-        """The registers that it declares, with their types; declarations with faults are read as they are meant."""
+        """The registers that it declares, with their types; faulty declarations are read as intended."""
         banks: dict[str, str] = {}
         for part in self._parts():
             for bank, rest in _DECLARATION.findall(part):
@@ -122,7 +121,7 @@ def find(reference: Path, opcodes: Iterable[str]) -> list[Example]:
         opcodes: what the instructions' spellings begin with: ``"mma"``.
 
     Raises:
-        NoExamplesError: there is no such example.
+        NoExamplesError: the directory has no such example.
         OSError: a file cannot be read.
     """
     wanted = re.compile(rf"^\s*(?:{'|'.join(map(re.escape, sorted(opcodes)))})(?!\w)[^;]*;", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The assemblers' whole run: choose, ask about every instruction and its neighbours, say what differs, record the answers."""
+"""A run of the assemblers: asks about every instruction and its neighbours, reports differences, records the answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ptxmma_proof.matrix import Column, Difference, Subject
 from ptxmma_proof.negative_space import Batch, Disagreement, Explanations
 from ptxmma_proof.neighbours import Neighbours
 
-#: Lines that a difference shows of its own.
+#: The most lines that a difference shows.
 _SHOWN = 3
 #: Digits of the name of an answer.
 _DIGITS = 4
@@ -37,7 +37,7 @@ class UnknownNameError(ValueError):
 
 
 class Outcome(NamedTuple):
-    """What a run found."""
+    """The outcome of a run."""
 
     subject: Subject
     columns: list[Column]
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs but what the errata explain."""
+        """Whether rules or errata explain every difference."""
         return not self.differences and all(each.explanation for each in self.disagreements)
 
     def record(self, date: str) -> list[Line]:
@@ -75,12 +75,12 @@ class Outcome(NamedTuple):
 
     @property
     def wrong(self) -> int:
-        """Lines of instructions of which an assembler says something else than the database."""
+        """The number of lines of instructions on which an assembler and the database differ."""
         return sum(max(1, len(each.lines)) for each in self.differences)
 
     @property
     def neighbour_answers(self) -> int:
-        """Answers about neighbours."""
+        """The number of answers about neighbours."""
         return sum(len(batch.lines.texts) for batch in self.batches)
 
 
@@ -92,7 +92,7 @@ def run(
     jobs: int = -1,
     cache: Path | None = None,
 ) -> Outcome:
-    """Ask the assemblers everything; no target or family means all, and no cache :data:`ptxmma_proof.questions.ANSWERS`.
+    """Ask the assemblers; without targets or families, about all.  The cache is :data:`ptxmma_proof.questions.ANSWERS` by default.
 
     Raises:
         UnknownNameError: a target or a family that the database does not have, or targets that no assembler knows.
@@ -114,7 +114,7 @@ def run(
 
 
 def choose(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Those of the known names that were asked for; all where none was.
+    """The known names that were asked for, or all.
 
     Raises:
         UnknownNameError: with the closest names that there are.
@@ -128,7 +128,7 @@ def choose(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
 
 
 def news(catalog: Catalog, assembler: Assembler) -> list[str]:
-    """What an assembler knows and the database does not: targets no older than its oldest, and a version."""
+    """Targets and the version that an assembler knows and the database lacks; older targets than ours do not count."""
     spec = catalog.database.spec
     lowest = min(target.number for target in spec.targets)
     known = {target.name for target in spec.targets}
@@ -194,7 +194,7 @@ def _lines_of(subject: Subject) -> dict[str, list[int]]:
 
 
 def _accepted(outcome: Outcome, assemblers: Sequence[Assembler], targets: Sequence[str], line: int) -> dict[str, str]:
-    """What :class:`ptxmma.catalog.witnesses.Answer` has of a line."""
+    """The part of :class:`ptxmma.catalog.witnesses.Answer` for a line."""
     versions: Mapping[tuple[str, str], tuple[str, ...]] = {
         (column.assembler.cuda, column.target): column.accepted[line] for column in outcome.columns
     }
@@ -227,6 +227,6 @@ def shown() -> Iterator[Progress]:
 
 
 def moving(bar: Progress, title: str) -> questions.Progress:
-    """A task of a progress bar, as a callback that is given how many of all are done."""
+    """A callback that moves a task of a progress bar."""
     task = bar.add_task(title, total=None)
     return lambda done, of: bar.update(task, completed=done, total=of)

@@ -202,8 +202,8 @@ def test_atoms_are_read_from_their_text(own: list[Atom]) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "fault"),
     [
-        ('"=r"(d0), "=r"(d1)', '"=r"(d1), "=r"(d0)', "d: it stands for d1, d0"),
-        ('"=r"(d0), "=r"(d1)', '"=r"(d0), "=r"(c1)', "d: it stands for d0, c1"),
+        ('"=r"(d0), "=r"(d1)', '"=r"(d1), "=r"(d0)', "d: its registers are d1, d0"),
+        ('"=r"(d0), "=r"(d1)', '"=r"(d0), "=r"(c1)', "d: its registers are d0, c1"),
         ('"=r"(d0)', '"r"(d0)', "d: d0 has the constraint 'r'; the operand is write"),
         ('"r"(a0)', '"d"(a0)', "a: a0 has the constraint 'd'; it takes r"),
         ("{%2}", "{7}", "a: 7 is an immediate; it takes registers"),

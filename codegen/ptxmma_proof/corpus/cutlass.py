@@ -1,4 +1,4 @@
-"""PTX that NVIDIA's compiler makes of CUTLASS's unit tests and examples.
+"""Compiles CUTLASS's unit tests and examples to PTX.
 
 The files are chosen for many different matrix instructions in less than three minutes of compiling; each is compiled once, to PTX only.
 """
@@ -31,16 +31,16 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 }
 _OPTIONS = ("-ptx", "-std=c++17", "--expt-relaxed-constexpr", "-w")
 _INCLUDED = ("include", "tools/util/include", "test/unit", "test/unit/common", "examples/common")
-#: Seconds for one file, after which it is left out.
+#: The most seconds for one file; slower files are left out.
 _MOST_SECONDS = 600
 
 
 class CompilerMissingError(RuntimeError):
-    """There is no ``nvcc``."""
+    """``nvcc`` is not installed."""
 
 
 def build(folder: Path, cutlass: Path, googletest: Path | None) -> Iterator[str]:
-    """Compile the files that were not compiled yet; a line about each.
+    """Compile the files that have not been compiled, and yield a line about each.
 
     Args:
         folder: where to.
@@ -48,7 +48,7 @@ def build(folder: Path, cutlass: Path, googletest: Path | None) -> Iterator[str]
         googletest: a checkout, which the unit tests include; without it only the examples are compiled.
 
     Raises:
-        CompilerMissingError: there is no ``nvcc``.
+        CompilerMissingError: ``nvcc`` is not installed.
     """
     nvcc = _nvcc()
     for target, patterns in PATTERNS.items():

@@ -1,7 +1,7 @@
 """Finds the matrix instructions in a module that a compiler wrote.
 
-Comments and declarations are read as the checker reads them.  Statements are not: every piece of a module must match a rule here, so that
-each counts what the other may overlook.
+Comments and declarations are read by the checker's own reader.  Statements are not: every piece of a module must match a rule here, so that
+an instruction that the checker overlooks is counted all the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ptxmma.ptx import lines as ptx
 from ptxmma.ptx import tokens
 from ptxmma.ptx.scopes import Scopes
 
-#: What stands at the top of a module and ends with its line, or holds no instruction.
+#: Lines and sections without instructions.
 _SKIPPED = r"\.(?:file|loc|address_size)\b[^\n]*|\.section\b[^{]*\{[^}]*\}"
 _PARTS = re.compile(
     rf"""\s*(?:
@@ -48,13 +48,13 @@ class Found(NamedTuple):
     names: Mapping[str, str]
 
     def named(self, line: str) -> str | None:
-        """Another line with the names of the text; None where it has a register that this one has not."""
+        """Another line with the names of the text; None if it has a register that this one lacks."""
         used = set(_NAME.findall(ptx.line("", ptx.split(line)[1])))
         return _NAME.sub(lambda match: self.names.get(match[0], match[0]), line) if used <= self.names.keys() else None
 
 
 class Module(NamedTuple):
-    """What a module has."""
+    """A module: its version, its target and its matrix instructions."""
 
     version: str
     target: str
@@ -62,7 +62,7 @@ class Module(NamedTuple):
 
 
 class UnreadableError(ValueError):
-    """Text that is not a module as compilers write them."""
+    """The text is not a module as compilers write them."""
 
 
 def module(text: str, stems: Sequence[str]) -> Module:
@@ -70,10 +70,10 @@ def module(text: str, stems: Sequence[str]) -> Module:
 
     Args:
         text: of the module.
-        stems: how the instructions begin that are wanted: ``"mma"``, ``"fence.proxy.async"``.
+        stems: how the wanted instructions begin: ``"mma"``, ``"fence.proxy.async"``.
 
     Raises:
-        UnreadableError: there is something that no rule reads; the message shows it.
+        UnreadableError: no rule reads a piece of the text; the message shows it.
     """
     data = text.encode("latin-1", "replace")  # a byte for each character
     code = b"".join(clean for _, clean in tokens.cleaned([data]))
@@ -88,14 +88,14 @@ def module(text: str, stems: Sequence[str]) -> Module:
 
 
 def stems(catalog: Catalog) -> list[str]:
-    """How instructions begin: a family with a name of one word has all that begin with it, of others only the opcodes count."""
+    """How our instructions begin: with the name of a family of one word, or with an opcode."""
     families = {entry.family for entry in catalog.database.spec.instructions}
     opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
     return sorted({first if (first := opcode.split(".")[0]) in families else opcode for opcode in opcodes})
 
 
 def begins(spelling: str, stems: Sequence[str]) -> bool:
-    """Whether an instruction is one of those that begin so."""
+    """Whether an instruction begins with one of the stems."""
     return any(spelling == stem or spelling.startswith(f"{stem}.") for stem in stems)
 
 
@@ -110,7 +110,7 @@ def _parts(text: str) -> Iterator[re.Match[str]]:
 
 
 def _found(part: re.Match[str], registers: Scopes) -> Found:
-    """The instruction with registers that are named by type, and numbered as they come."""
+    """The instruction with its registers named by type and numbered in order of appearance."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
 
@@ -130,7 +130,7 @@ def _operands(text: str) -> list[str]:
 
 
 def rewritten(text: str, changes: Mapping[int, str]) -> str:
-    """A text with other statements at some offsets, each instead of what reaches from there to the next semicolon."""
+    """A text in which statements are replaced, each from its offset to the next semicolon."""
     parts, place = [], 0
     for offset, statement in sorted(changes.items()):
         parts += [text[place:offset], statement]

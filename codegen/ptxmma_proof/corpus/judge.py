@@ -1,13 +1,13 @@
-"""What the assemblers and the checker say of a corpus.
+"""Compares the checker with assemblers on a corpus.
 
-Three things are asked:
+Three things are compared:
 
-* every module as it stands: the checker may call an instruction an error only if the assembler refuses it, and must find all of them;
-* every different instruction with one thing changed, on its own target and version, and unchanged on every other target and version;
-* modules with such mutants in the place of what they had, so that declarations, scopes and neighbours are those of real code.
+* every module unchanged: the checker must find every matrix instruction, and may report an error only where the assembler refuses;
+* every distinct instruction with one change on its own target and version, and unchanged on every other target and version;
+* modules with some instructions replaced by such mutants, so that the checker reads them among real declarations, scopes and neighbours.
 
-The judge is the newest pinned assembler that knows a target.  It reads the instructions with the registers that they have, named by their
-types, in a function that nobody calls (see :mod:`ptxmma_proof.questions`): then it makes all checks and no code.
+The judge is the newest pinned assembler that knows a target.  It reads the instructions, with registers named by their types, in a
+function that nobody calls (see :mod:`ptxmma_proof.questions`), and so makes all its checks and no code.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ptxmma_proof.questions import Lines, Progress, quiet
 
 #: Lines for one process of an assembler.
 _BATCH = 4000
-#: Statements of a module that are changed at once, where they stand.
+#: Statements of a module that are replaced in place.
 _IN_PLACE = 64
 
 
 class UnjudgedError(ValueError):
-    """No module to judge, or nobody to judge it."""
+    """There is no module to judge, or no assembler to judge it."""
 
 
 def judge(
@@ -69,21 +69,21 @@ def judge(
     every = list(_asked(catalog, modules, material))
     verdicts = _verdicts(checker, catalog, every, cache, jobs, progress)
     known = {(verdict.asked.target, verdict.asked.version, verdict.line): verdict for verdict in verdicts}
-    stands = [_as_it_stands(checker, file, known) for file in modules]
+    unchanged = [_unchanged(checker, file, known) for file in modules]
     placed = [_in_place(checker, file, material, known) for file in modules]
     differing = [verdict for verdict in verdicts if not verdict.agrees]
-    # What differs in a module differs of the line alone, too, or else the module makes the difference.
+    # A line that differs in a module and not alone differs because of the module.
     alone = {(verdict.asked.target, verdict.asked.version, verdict.line) for verdict in differing}
-    for verdict in (verdict for each in (*stands, *placed) for verdict in each.differing):
+    for verdict in (verdict for each in (*unchanged, *placed) for verdict in each.differing):
         if (verdict.asked.target, verdict.asked.version, verdict.line) not in alone:
             differing.append(verdict)
     lines = [known[file.module.target, file.module.version, one.line] for file in modules for one in file.module.instructions]
     return Outcome(
         modules=modules,
         distinct=len({(verdict.asked.target, verdict.asked.version, verdict.line) for verdict in lines}),
-        counted=sum(each.counted for each in stands),
+        counted=sum(each.counted for each in unchanged),
         refused=sum(verdict.refused is not None for verdict in lines),
-        false_alarms=sum(verdict.refused is None for each in stands for verdict in each.differing),
+        false_alarms=sum(verdict.refused is None for each in unchanged for verdict in each.differing),
         mutants=sum(kind != UNCHANGED for each in every for kind in each.kinds.values()),
         in_place=sum(each.changed for each in placed),
         disagreements=differing,
@@ -105,7 +105,7 @@ def read(catalog: Catalog, folder: Path) -> Iterator[CorpusFile]:
 
 
 class _Material(NamedTuple):
-    """What is asked whom."""
+    """What the questions are made of."""
 
     speakers: Mapping[str, Assembler]  # by target
     stems: Sequence[str]
@@ -121,7 +121,7 @@ class _Material(NamedTuple):
         return cls(speakers, extraction.stems(catalog), Samples(catalog), most)
 
     def mutants(self, line: str) -> dict[str, str]:
-        """Lines that one change makes of a line, each with its kind; what no longer begins like an instruction of ours is left out."""
+        """The lines one change away, each with the kind of change; lines that no longer begin like one of our instructions are left out."""
         changed = self.samples.of(ptx.split(line)[0], self.most)
         return {text: kind for text, kind in changed.items() if extraction.begins(ptx.split(text)[0], self.stems)}
 
@@ -146,7 +146,7 @@ def _asked(catalog: Catalog, modules: Sequence[CorpusFile], material: _Material)
 
 
 def _first(catalog: Catalog, target: str) -> str:
-    """The first version that has a target: in those before, a module without any line is refused."""
+    """The first version with a target; assemblers refuse even an empty module in earlier ones."""
     return next(entry.ptx for entry in catalog.database.spec.targets if entry.name == target)
 
 
@@ -185,7 +185,7 @@ def _errors(findings: Findings) -> dict[int, str]:
 
 
 class _Read(NamedTuple):
-    """What the checker said of a module."""
+    """The checker's verdict on a module."""
 
     counted: int  # instructions that it found
     changed: int  # instructions that were changed
@@ -195,12 +195,12 @@ class _Read(NamedTuple):
 _Known = Mapping[tuple[str, str, str], Verdict]
 
 
-def _as_it_stands(checker: Checker, file: CorpusFile, known: _Known) -> _Read:
+def _unchanged(checker: Checker, file: CorpusFile, known: _Known) -> _Read:
     return _compared(checker, file, file.text, file.module, [instruction.line for instruction in file.module.instructions], known)
 
 
 def _in_place(checker: Checker, file: CorpusFile, material: _Material, known: _Known) -> _Read:
-    """The module with some of its instructions changed, each to a mutant that names no register that it did not."""
+    """The module with some instructions replaced by mutants that name the same registers."""
     chance = random.Random(file.path.name)
     lines = [instruction.line for instruction in file.module.instructions]
     changes: dict[int, str] = {}
@@ -215,7 +215,7 @@ def _in_place(checker: Checker, file: CorpusFile, material: _Material, known: _K
 
 
 def _compared(checker: Checker, file: CorpusFile, text: str, module: extraction.Module, lines: Sequence[str], known: _Known) -> _Read:
-    """The checker's errors in a text, one for each statement, against what the assembler said of its line."""
+    """The checker's first error in each statement of a text, beside the assembler's answer to the line."""
     findings = checker.check(text)
     ends = [match.start() for match in re.finditer("\n", text)]
     starts = [bisect.bisect_left(ends, instruction.offset) + 1 for instruction in module.instructions]

@@ -1,7 +1,6 @@
-"""PTX that LLVM writes: every matrix intrinsic of its NVPTX backend, called once in a function of its own.
+"""PTX from LLVM: every matrix intrinsic of its NVPTX backend, each called in a function of its own.
 
-The names come out of the library that ``llvmlite`` carries, and the signatures from LLVM's verifier, which is asked until it takes one:
-nothing here knows an instruction.
+The names come from the library in ``llvmlite``.  The signatures are tried until LLVM's verifier accepts one.  No instruction is named here.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-#: What LLVM is asked to write for: its names of a chip and of a version.
+#: Chips and versions, by LLVM's names, to write PTX for.
 TARGETS = (
     ("sm_70", "64"),
     ("sm_75", "65"),
@@ -27,10 +26,10 @@ TARGETS = (
     ("sm_120a", "88"),
 )
 _NAME = re.compile(rb"(?<=\0)llvm\.nvvm\.(?:wg)?mma\.[\w.]+(?=\0)")
-#: Types that a fragment's registers have, and how many there are of them.
+#: The types and the numbers of a fragment's registers.
 _TYPES = ("i32", "float", "<2 x half>", "double")
 _COUNTS = (1, 2, 4, 8)
-#: What follows the fragments: the operands of sparsity and of block scaling, with a zero where an immediate has to stand.
+#: Operands after the fragments: those of sparsity and of block scaling, with a zero for each immediate.
 _SCALES = ("i32", "i16", "i16") * 2
 _TAILS: tuple[tuple[str, ...], ...] = ((), ("i32", "i32 0"), _SCALES, ("i32", "i32 0", *_SCALES), ("i64 0",))
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -39,7 +38,7 @@ _Signature = tuple[str, tuple[str, ...]]
 
 
 def build(folder: Path) -> Iterator[Path]:
-    """Write a module for each target, with all that LLVM selects for it."""
+    """Write a module for each target, with every intrinsic that LLVM selects for it."""
     known: dict[_Signature, None] = {}
     functions = [_function(name, signature) for name in _names() if (signature := _signature(name, known))]
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +70,7 @@ def _names() -> list[str]:
 
 
 def _signature(name: str, known: dict[_Signature, None]) -> _Signature | None:
-    """The signature that LLVM's verifier takes for an intrinsic, None where no fragments make one; ``known`` ones are tried first."""
+    """The signature that LLVM's verifier accepts for an intrinsic, or None; the ``known`` ones are tried first."""
     for signature in itertools.chain(list(known), _signatures(name)):
         if not _complaint(name, signature):
             known[signature] = None
@@ -115,7 +114,7 @@ def _function(name: str, signature: _Signature) -> str:
 
 
 def survives(text: str, chip: str, version: str) -> bool:
-    """Whether LLVM can select code for a module, see :func:`emit`: it ends the process where it cannot."""
+    """Whether LLVM can select code for a module, as in :func:`emit`; if it cannot, it ends the process."""
     process = multiprocessing.get_context("fork").Process(target=_try, args=(text, chip, version))
     process.start()
     process.join()
@@ -132,9 +131,9 @@ def emit(text: str, chip: str, version: str) -> str:
 
     Args:
         text: IR.
-        chip: LLVM's name of the target, ``"sm_90a"``; empty for the one that it takes by itself.  For a name that it does not know it says
-            so on the standard error, and takes that one, too.
-        version: of PTX, ``"80"``; the same holds for it.
+        chip: LLVM's name of the target, ``"sm_90a"``; empty for its default.  For an unknown name, it prints a message and takes the
+            default.
+        version: of PTX, ``"80"``; likewise.
     """
     binding = _binding()
     module = binding.parse_assembly(f'target triple = "{_TRIPLE}"\n{text}')

@@ -1,4 +1,4 @@
-"""What makes the corpus: each maker with what it needs."""
+"""Makes the corpus with the compilers that are installed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 
 from ptxmma.catalog.witnesses import Tool
 
-#: Beside the modules: what made them, each with its version.
+#: The file beside the modules with the version of each compiler.
 _RECORD = "makers.json"
 
 
 def build(folder: Path, cutlass: Path | None, googletest: Path | None) -> Iterator[str]:
-    """Make what is not there yet, with the makers that are at hand; a line about each module.
+    """Make the missing modules with the compilers that are installed, and yield a line about each.
 
     Args:
         folder: of the corpus.
@@ -43,10 +43,10 @@ def build(folder: Path, cutlass: Path | None, googletest: Path | None) -> Iterat
 
 
 def recorded(folder: Path, date: str) -> list[Tool]:
-    """What made the modules in a folder.
+    """The compilers that made the modules in a folder.
 
     Raises:
-        OSError: there is no record.
+        OSError: the record is missing.
     """
     return [Tool(kind="compiler", name=name, version=version, date=date) for name, version in _recorded(folder).items()]
 

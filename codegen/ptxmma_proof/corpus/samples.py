@@ -1,4 +1,4 @@
-"""A few neighbours of the instructions of a corpus, of each kind of change."""
+"""A few neighbours of each instruction of a corpus, some for each kind of change."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import random
 from ptxmma.catalog.instructions import Catalog
 from ptxmma_proof.neighbours import Neighbourhood, Neighbours
 
-#: Kinds of change, by the words that all changes of a kind have.
+#: The kinds of change, by the words that their descriptions share.
 _KINDS = ("without", "twice", "at the end", "change places", "joins", "registers for", "immediate for", "for ")
 
 
 class Samples:
-    """Samples of neighbours; the same spelling always has the same."""
+    """Samples of neighbours; a spelling always has the same ones."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._neighbourhood = catalog, Neighbourhood(catalog)
         self.of = functools.cache(self._of)
 
     def _of(self, spelling: str, most: int) -> Neighbours:
-        """At most ``most`` neighbours of each kind of change, each with its kind; nothing for an unknown spelling."""
+        """At most ``most`` neighbours of each kind of change, each with its kind; none for an unknown spelling."""
         instruction = self._catalog.meaning(spelling)
         kinds: dict[str, list[str]] = {}
         for line, change in self._neighbourhood.of(instruction).items() if instruction else ():

@@ -1,6 +1,6 @@
-"""PTX that Triton writes: matrix products of every type that ``tl.dot`` and ``tl.dot_scaled`` take, in tiles of several sizes.
+"""PTX from Triton: matrix products of every type that ``tl.dot`` and ``tl.dot_scaled`` take, in tiles of several sizes.
 
-The kernels are plain; what is tested is the PTX that Triton's compiler makes of them.  No GPU is needed.
+The kernels are plain; the PTX that Triton's compiler makes of them is the test.  No GPU is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the assemblers and the checker said of a corpus: of each line, and in all."""
+"""The answers of assemblers and checker to a corpus: for each line, and in total."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ptxmma_proof import sweep
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.corpus import extraction, makers
 
-#: How an instruction is called that was not changed, on its own target and on others.
+#: The kinds of unchanged instructions: on their own target, and on others.
 UNCHANGED = "unchanged"
 ELSEWHERE = "other target or version"
-#: How the checker's errors about lists end.
+#: The end of the checker's errors about operand lists.
 _OF_LISTS = "[list]"
 
 
@@ -30,7 +30,7 @@ class CorpusFile(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A target and a version, with the assembler that decides, and lines with the change that made each."""
+    """A target and a version, the assembler that decides, and lines with the kind of change of each."""
 
     assembler: Assembler
     target: str
@@ -40,18 +40,18 @@ class Asked(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was said of one line."""
+    """The answers of assembler and checker to one line."""
 
     asked: Asked
     line: str
-    refused: str | None  # what the assembler said; None where it accepts
-    error: str | None  # what the checker said
+    refused: str | None  # the assembler's message; None if it accepts
+    error: str | None  # the checker's error; None if it accepts
 
     @property
     def agrees(self) -> bool:
-        """Whether both take it or both refuse it.
+        """Whether both accept the line or both refuse it.
 
-        Lists that the manual does not have are errors of the checker, whatever an assembler says.
+        An operand list that the manual does not allow may be an error of the checker alone.
         """
         if self.refused is None and self.error is not None:
             return self.error.endswith(_OF_LISTS)
@@ -59,14 +59,14 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All that was found."""
+    """The outcome for a corpus."""
 
     modules: list[CorpusFile]
-    distinct: int  # instructions that differ in more than the names of registers, in each module's target and version
+    distinct: int  # instructions that differ in more than register names, on each module's target and version
     counted: int  # instructions that the checker found
-    refused: int  # by the assembler, as they stand
-    false_alarms: int  # instructions that stand in a module, that the assembler takes and that the checker calls errors
-    mutants: int  # instructions with one thing changed, with those asked on other targets and in other versions
+    refused: int  # unchanged instructions that the assembler refuses
+    false_alarms: int  # unchanged instructions that the assembler accepts and the checker does not
+    mutants: int  # instructions with one change, and those asked on other targets and in other versions
     in_place: int  # mutants that were also put back into their modules
     disagreements: list[Verdict]
     judges: list[Assembler]
@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the checker and the assemblers say the same of everything."""
+        """Whether the checker and the assemblers agree on everything."""
         return not self.disagreements and self.counted == self.instructions
 
     def words(self) -> Iterator[str]:

@@ -12,16 +12,16 @@ from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, errata, matrix, negative_space, questions
 from ptxmma_proof.questions import Lines
 
-#: Lines that are asked about each mutant, at most.
+#: The most lines to ask about for each mutant.
 _MOST = 200
 
 
 class Assembled:
-    """The stored answers about a spec, ready to be held against its mutants.
+    """The stored answers about a spec, to compare its mutants with.
 
     ``spec/evidence/assembler.jsonl`` says that assemblers accept the lines of an instruction on its targets, each from its first version
-    on, and nowhere else.  A mutant that lacks such a line, target or version is contradicted.  What only the mutant has is asked of the
-    assemblers that are here: of the newest for each kind of target; without any it goes unasked.
+    on, and nowhere else.  A mutant that lacks such a line, target or version is contradicted.  The newest assembler for each kind of target
+    is asked about lines that only the mutant has, if it was fetched.
     """
 
     def __init__(self, catalog: Catalog, folder: Path) -> None:
@@ -29,7 +29,7 @@ class Assembled:
         targets = frozenset(witness.run.targets) if witness.run else frozenset[str]()
         facts = {line.instruction: line.facts for line in witness.of(witnesses.Assembled)}
         self._targets = targets
-        #: The instructions of which the stored answer still speaks, with their lines.
+        #: The instructions whose stored answers are up to date.
         self._known = {one.canonical: one for one in catalog.all() if facts.get(one.canonical) == digest.asked(one, targets)}
         self._lines = {line for one in self._known.values() for line in ptx.lines(one)}
         self._sightings = {seen for erratum in catalog.database.spec.errata for seen in erratum.seen}
@@ -60,7 +60,7 @@ class Assembled:
         return {target: first for target, first in instruction.accepted_by().items() if target in self._targets}
 
     def _new_lines(self, catalog: Catalog, mutated: Mapping[str, Instruction]) -> Iterator[str]:
-        """Lines that only the mutant has, asked of the assemblers that are here."""
+        """Ask about the lines that only the mutant has."""
         new = {line: one for one in mutated.values() for line in ptx.lines(one) if line not in self._lines}
         if not new or not self._here:
             return

@@ -1,7 +1,7 @@
 """Mutants: the spec with one fact changed.
 
 Every YAML document is walked.  A number becomes another one, a flag its opposite, a formula differs in one token, a value becomes another
-that the spec has in such a place; a member of a list or a part of a condition is left out.  Words for readers and citations are left alone.
+one that the spec has in such a place; a member of a list or a part of a condition goes.  Prose and citations stay.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from ptxmma.generator.yaml_document import Document, Path_
 from ptxmma_proof.mutation import formulas
 
-#: Keys of words for readers, of citations and of names that are ours, in any document.
+#: Keys of prose, of citations and of our own names, in any document.
 _WORDS = frozenset(
     {"source", "section", "title", "text", "note", "notes", "undefined", "says", "holds", "known", "earlier", "later", "by", "id", "term"}
     | {"stem", "label", "usual", "document", "example", "releases", "contributors", "unspecified", "steps", "textual", "definitions"}
 )
-#: Documents without facts of instructions: the edition of the spec, and which programs are fetched.
+#: Documents without facts about instructions: the edition of the spec, and the pinned programs.
 _NO_FACTS = frozenset({"spec", "assemblers"})
-#: What the manual prints is a witness that the spec keeps, and no fact.
+#: What the manual prints: a witness in the spec rather than a fact of it.
 _PRINTED = frozenset({"stated", "examples"})
 #: Keys whose values are formulas.
 _FORMULAS = frozenset({"first", "last", "is", "offset", "formula", "swizzle_formula", "base_offset", "alignment", "row_bytes"})
@@ -31,14 +31,14 @@ _TABLES = frozenset({"let", "at", "axes"})
 _CONDITIONS = frozenset({"when", "of", "ordered_when"})
 _BITS = re.compile(r"0b[01]+")
 _PARTS = re.compile(r"\{\.\w+\}|\.?(?:\{\w+\}|[\w:]+)")
-#: A sample has at least so many mutants of each file.
+#: The least mutants of each file in a sample.
 _LEAST = 10
-#: Letters of a value in an identity.
+#: The most letters of a value in an identity.
 _BRIEF = 100
 
 
 class Mutant(NamedTuple):
-    """One change of one fact: ``after`` stands at ``path`` of a document, or nothing where it is None."""
+    """One change of one fact: ``after`` replaces the value at ``path`` of a document; None removes it."""
 
     file: str
     number: int  # of the document
@@ -71,7 +71,7 @@ def mutants(documents: Sequence[Document]) -> list[Mutant]:
 
 
 def sample(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
-    """``count`` of the mutants or a few more, every file by its share and none by less than :data:`_LEAST`; all for a count of 0."""
+    """About ``count`` of the mutants, each file by its share but at least :data:`_LEAST`; all of them for 0."""
     if count <= 0 or count >= len(every):
         return list(every)
     by_file: dict[str, list[Mutant]] = {}
@@ -85,7 +85,7 @@ def sample(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 
 
 def applied(documents: Sequence[Document], mutant: Mutant) -> list[Document]:
-    """The documents with the change; whatever it does not touch is shared."""
+    """The documents with the change applied; the rest is shared."""
     before = documents[mutant.number]
     changed = Document(_replaced(before.data, mutant.path, mutant.after), before.positions, before.keys, before.containers)
     return [*documents[: mutant.number], changed, *documents[mutant.number + 1 :]]
@@ -131,7 +131,7 @@ def _names(path: Path_) -> list[str]:
 
 
 def _slot(document: Document, path: Path_) -> str:
-    """Equal for places whose values may stand for one another."""
+    """A key that places with interchangeable values share."""
     names = _names(path)
     return names[-1] if _CONDITIONS.intersection(names) or "forms" in names else f"{document.data['kind']}: {names[-1]}"
 
@@ -140,7 +140,7 @@ def _slot(document: Document, path: Path_) -> str:
 
 
 def _changes(path: Path_, value: Any, known: Sequence[str], document: Document) -> Iterator[tuple[Path_, Any]]:
-    """Other values for a place, or for a part of it that is left out."""
+    """The changes at a place: another value, or one part less."""
     names = _names(path)
     if isinstance(value, bool):
         yield path, not value
@@ -171,7 +171,7 @@ def _other_texts(key: str, text: str, known: Sequence[str]) -> Iterable[str]:
         return [", ".join(parts) for parts in _without_and_swapped(text.split(", "))]
     place = known.index(text)
     others = {known[(place + step) % len(known)] for step in (1, -1)} - {text}
-    return sorted(others) or [text[:-1]]  # without another value it loses its last letter
+    return sorted(others) or [text[:-1]]  # if there is no other value, it loses its last letter
 
 
 def _without_and_swapped(parts: list[str]) -> Iterator[list[str]]:

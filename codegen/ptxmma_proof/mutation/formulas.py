@@ -1,4 +1,4 @@
-"""Formulas with one thing changed: an operator, a number, or a variable."""
+"""Formulas with one change: of an operator, a number or a variable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 _TOKEN = re.compile(r"\d+|[A-Za-z_][A-Za-z0-9_.]*|//|<<|>>|<=|>=|==|!=|[-+*%&|^<>]")
-#: What each operator may be mistaken for.
+#: The operator that replaces each.
 _MISTAKEN = {
     "+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "&": "|", "|": "&", "^": "|", "<<": ">>", ">>": "<<",
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "and": "or", "or": "and",
@@ -23,7 +23,7 @@ def changed(text: str, known: Sequence[str]) -> Iterator[str]:
 
     Args:
         text: the formula.
-        known: the variables that may stand in it, sorted; one is replaced by the next.
+        known: the variables that it may read, sorted; the next one replaces each.
     """
     for match in _TOKEN.finditer(text):
         for other in _others(match[0], known):

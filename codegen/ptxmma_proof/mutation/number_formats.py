@@ -1,4 +1,4 @@
-"""Mutants against what libraries publish: the number formats of ml_dtypes and NumPy, C's own types, PyTorch's sparsity."""
+"""Compares mutants with libraries: the number formats of ml_dtypes and NumPy, C's types, PyTorch's sparsity."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.model import ElementType, RegisterType, Spec
 from ptxmma_proof.peers import pytorch
 
-#: A register type of PTX: a letter for its kind, its width, and how many of these it holds: "f16x2".
+#: A register type of PTX: a letter for its kind, its width, and how many it packs: "f16x2".
 REGISTER = re.compile(r"([bsuf])(\d+)(?:x(\d+))?")
-#: Types of which every code is compared; of wider ones some.
+#: The most bits of a type whose every code is compared; of wider types some are.
 _ALL_CODES = 16
 
 
 def types(catalog: Catalog) -> str:
-    """The first number format that ml_dtypes or NumPy has otherwise, in words."""
+    """The first number format that differs from ml_dtypes or NumPy, in words."""
     spec = catalog.database.spec
     return _first_wrong_type(spec.types.elements, tuple(_dropped(spec)))
 
 
 def c_types(catalog: Catalog) -> str:
-    """The first register type whose C type has another size or sign than the C compiler gives it, in words."""
+    """The first register type whose C type has another size or sign in C, in words."""
     return next(_c_types(catalog.database.spec.types.registers), "")
 
 
 def sparsity(catalog: Catalog) -> str:
-    """The first type that PyTorch compresses otherwise, in words; "" without PyTorch."""
+    """The first type that PyTorch compresses differently, in words; "" without PyTorch."""
     comparison = pytorch.compare(catalog)
     differences = comparison.differences if comparison else []
     return f"PyTorch compresses {differences[0].subject} otherwise: {differences[0].theirs}" if differences else ""
@@ -45,7 +45,7 @@ def sparsity(catalog: Catalog) -> str:
 
 
 def _dropped(spec: Spec) -> Iterator[tuple[str, int]]:
-    """The types of A of which an instruction ignores low bits, with their number."""
+    """The types of A whose low bits an instruction ignores, with the number of bits."""
     for instruction in spec.instructions:
         for entry in instruction.semantics:
             if entry.truncates:
@@ -108,7 +108,7 @@ def _float(element: ElementType, dtype: np.dtype[Any], dropped: int) -> Iterator
 
 
 def _codes(element: ElementType, dropped: int) -> Array:
-    """Every code of a type, of a wide one some; without the bits that are dropped."""
+    """Every code of a type, or some of a wide one, without the dropped bits."""
     width = element.bits if element.sign else element.exponent + element.mantissa
     if element.bits <= _ALL_CODES:
         codes = np.arange(1 << width, dtype=np.uint64)
@@ -120,7 +120,7 @@ def _codes(element: ElementType, dropped: int) -> Array:
 
 
 def _decoded(codes: Array, element: ElementType) -> Array:
-    """The numbers of codes, by the definition: sign, exponent with its bias, mantissa."""
+    """The values of codes by definition: sign, exponent with its bias, mantissa."""
     words = [int(code) for code in codes]
     highest = (1 << element.exponent) - 1
     result = np.empty(len(words))
@@ -160,4 +160,4 @@ def _c_types(registers: tuple[RegisterType, ...]) -> Iterator[str]:
         number = c_type(-1).value
         own = "f" if isinstance(number, float) else "s" if number < 0 else "u"
         if own != {"b": "u"}.get("b" if match[3] else match[1], match[1]):
-            yield f"{register.name} is held in {register.c_type}"
+            yield f"{register.name} does not fit {register.c_type}"

@@ -1,4 +1,4 @@
-"""Mutants against the stored results of a chip: the same words through the mutant's tables must give the same D."""
+"""Compares mutants with the stored results of a chip: the same words through the mutant's tables must give the same D."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ptxmma_proof.silicon.transferred import Transfer
 
 
 class Replayed:
-    """The recorded launches of a chip, ready to be held against many mutants.
+    """The recorded launches of a chip, to compare many mutants with.
 
     Args:
-        launched: the catalog of the spec.  It says which words a launch was given, and for which instructions a mutant says the same, so
-            that they need not be computed again; no result is taken from it.  Instructions whose evidence is outdated are left out.
-        folder: ``spec/evidence/``, which says what the chip executed.
+        launched: the catalog of the spec.  It gives the words of each launch, and shows which instructions a mutant leaves alone, so that
+            they need not be computed again.  No result comes from it.  Instructions with outdated evidence are left out.
+        folder: ``spec/evidence/``, which lists what the chip executed.
     """
 
     def __init__(self, launched: Catalog, folder: Path) -> None:
@@ -56,7 +56,7 @@ class Replayed:
         return ""
 
     def _replayed(self, instruction: Instruction, launch: Launch, number: int) -> str:
-        drawn = self._words(instruction.canonical, number)  # those that the chip saw, not the mutant's
+        drawn = self._words(instruction.canonical, number)  # as the chip saw them, whatever the mutant says
         before = replay.kernel_of(self._executed[instruction.canonical], launch).form
         try:
             kernel = replay.kernel_of(instruction, launch)
@@ -78,14 +78,14 @@ class Replayed:
 
 
 def _in_full(launched: Instruction, launch: Launch) -> Launch:
-    """A launch with the constants that were left out, since a mutant may have other defaults; the chip knows none."""
+    """A launch with its default constants written out, since a mutant may have other defaults."""
     operands = (operand for form in launched.forms if form.name == launch.form for operand in form.operands)
     defaults = {operand.name: operand.default for operand in operands if operand.default is not None}
     return msgspec.structs.replace(launch, constants=defaults | launch.constants)
 
 
 def _renamed(launch: Launch, names: Mapping[str, str]) -> Launch:
-    """A launch under the names that a mutant has for the operands: the chip was given them in their order, without names."""
+    """A launch under the mutant's names of the operands, which the chip knows by their order."""
     constants = {names[name]: value for name, value in launch.constants.items()}
     descriptors = {names[name]: value for name, value in launch.descriptors.items()}
     return msgspec.structs.replace(launch, constants=constants, descriptors=descriptors)
@@ -105,12 +105,12 @@ def _facts(instruction: Instruction) -> tuple[object, ...]:
 
 
 def _same_tables(one: Spec, other: Spec) -> bool:
-    """Whether the emulator reads the same beside an instruction's own facts."""
+    """Whether the emulator's other tables are the same."""
     return (one.types, one.granularities, one.choices) == (other.types, other.granularities, other.choices)
 
 
 def _spread(instructions: list[Instruction]) -> Iterator[Instruction]:
-    """The instructions in another order, so that the first few are of all sorts."""
+    """The instructions in an order that mixes all sorts."""
     step = max(1, len(instructions) // 16)
     for start in range(step):
         yield from instructions[start::step]

@@ -1,4 +1,4 @@
-"""A run over a sample of mutants: each is made, derived, and held against the witnesses and then the spec's own rules."""
+"""Tries a sample of mutants: makes each, derives it, and asks the witnesses and then the spec's own rules."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from ptxmma_proof.mutation.replayed import Replayed
 from ptxmma_proof.peers import compared, recorded
 from ptxmma_proof.questions import Progress, quiet
 
-#: What the generator and the library raise of tables so wrong.
+#: Exceptions of the generator and the library for such wrong tables.
 _STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, TypeError, ValueError)
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
-#: The file whose facts are single answers of tools: one answer less contradicts nothing.
+#: The file whose facts are single answers of tools; without one of them, nothing is contradicted.
 _SIGHTINGS = "errata.yaml"
 INDEPENDENT, OWN = "independent: ", "own: "
 SURVIVED = "survived"
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant: who contradicts it first, :data:`SURVIVED` where nobody does, and what it contradicts."""
+    """The fate of a mutant: its first contradictor or :data:`SURVIVED`, and the fact that it contradicts."""
 
     by: str
     fact: str = ""
 
 
 class Outcome(NamedTuple):
-    """What became of all mutants."""
+    """The fate of all mutants."""
 
     every: int
     judged: list[tuple[Mutant, Verdict]]
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
     @property
     def totals(self) -> dict[str, int]:
-        """How many mutants there are, how many were tried, and who contradicted how many first; independent witnesses first."""
+        """The numbers of all mutants, of those tried, and of those that each contradicted first; independent witnesses first."""
         by = Counter(verdict.by for _, verdict in self.judged)
         sightings = [verdict for mutant, verdict in self.judged if mutant.file.endswith(_SIGHTINGS)]
         counts = {
@@ -148,7 +148,7 @@ class Trial:
                 raise ValueError(f"{name}: contradicts the spec itself: {fact}")
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Make a mutant and hold it against everything until something contradicts it."""
+        """Make a mutant, and find what contradicts it first."""
         documents = applied(self.documents, mutant)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result

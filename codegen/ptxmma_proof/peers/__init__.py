@@ -1,6 +1,6 @@
-"""The database compared with what other projects say of the same instructions: CUTLASS's CuTe, and PyTorch.
+"""Compares the database with CUTLASS's CuTe and with PyTorch.
 
-:func:`run` compares everything.  It needs the package ``nvidia-cutlass`` and NVIDIA's compiler, and PyTorch where it is there.
+:func:`run` needs the package ``nvidia-cutlass`` and NVIDIA's compiler; without PyTorch it leaves that comparison out.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
 
 #: Why some peers differ, written by a person.
 EXPLAINED = Path(__file__).with_name("explained.yaml")
-#: What we say where the statement of an atom is in no operand form.
+#: Our side of a difference if no operand form fits an atom's statement.
 UNBOUND = "see the form"
-#: The architectures whose instructions CuTe could have: of older ones it has a part.
+#: The architectures that CuTe covers; of older ones it has a part.
 _ARCHITECTURES = range(75, 121)
-#: Of instructions for which N varies, the record has these.
+#: The N in the record, for instructions with many.
 _RECORDED_N = (8, 24, 256)
 
 
 class MissingPeerError(RuntimeError):
-    """CUTLASS's headers or the compiler that reads them are not there; the message says what to install."""
+    """CUTLASS's headers or the compiler that reads them are missing; the message says what to install."""
 
 
 class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Why a peer differs; all but ``why`` are patterns, as of file names."""
+    """Why a peer differs; all fields but ``why`` are patterns like those of file names."""
 
     peer: str
     subject: str
@@ -56,7 +56,7 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Outcome(NamedTuple):
-    """What a comparison found."""
+    """The outcome of a comparison."""
 
     catalog: Catalog
     peer: Peer
@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether every difference is explained, and CuTe has no instruction of our families that we lack."""
+        """Whether every difference is explained, and we have every instruction of our families that CuTe has."""
         return all(self.why) and not self._lacked
 
     @property
@@ -138,7 +138,7 @@ class Outcome(NamedTuple):
             yield witnesses.Difference(subjects=tuple(subjects), operand=operand, theirs=theirs, ours=ours, why=why)
 
     def write(self, folder: Path) -> None:
-        """Write the layouts on which the peer and we agree, of some N: see :mod:`ptxmma_proof.peers.recorded`."""
+        """Write the layouts on which the peer and we agree, for some N; see :mod:`ptxmma_proof.peers.recorded`."""
         differing = {(entry.subject, entry.operand) for entry in self.differences}
         atoms = []
         for atom in self.peer.atoms:
@@ -195,7 +195,7 @@ def run(
 
 
 def explanations(path: Path = EXPLAINED) -> list[Explanation]:
-    """What a person wrote about the differences.
+    """The explanations of differences, which people write.
 
     Raises:
         OSError: the file cannot be read.
@@ -217,7 +217,7 @@ def _unknown(catalog: Catalog, atoms: Iterable[Atom]) -> dict[str, list[str]]:
 
 
 def _texts(read: Probe) -> list[str]:
-    """CuTe's layouts in our notation; each text that can be read says what CuTe's own functions return."""
+    """CuTe's layouts in our notation, each compared with CuTe's own function."""
     texts = []
     for number, printed in enumerate(read.texts):
         try:
@@ -234,7 +234,7 @@ def _texts(read: Probe) -> list[str]:
 
 
 def _records(catalog: Catalog, atoms: list[Atom], probed: Probe) -> tuple[list[AtomRecord], list[Difference]]:
-    """The record of each atom with layouts, and where its statement's operands are not ours."""
+    """The record of each atom with layouts, and the operands of its statement that differ from ours."""
     texts = _texts(probed)
     records, differences = [], []
     for atom in atoms:
@@ -266,7 +266,7 @@ def _records(catalog: Catalog, atoms: list[Atom], probed: Probe) -> tuple[list[A
 
 
 def _shared(read: Probe) -> Iterator[SharedRecord]:
-    """The operands in shared memory; their texts say what CuTe's own function returns."""
+    """The operands in shared memory, each compared with CuTe's own function."""
     for record, offsets in read.shared:
         if compared.image(record).reshape(-1).tolist() != offsets:
             raise AssertionError(f"{record.layout} over {record.image}: read back, it is another function than CuTe's")
@@ -274,7 +274,7 @@ def _shared(read: Probe) -> Iterator[SharedRecord]:
 
 
 def _lacking(catalog: Catalog, had: set[str]) -> int:
-    """How many of our documented instructions of these architectures no atom is."""
+    """The number of our documented instructions of these architectures that CuTe lacks."""
     return sum(one.operation == "multiply" and one.documented and one.canonical not in had and _in_reach(one) for one in catalog.all())
 
 

@@ -1,4 +1,4 @@
-"""The operands of a peer's assembly statement beside ours: which form of the instruction it is, and what differs."""
+"""Matches the operands of a peer's assembly statement with ours: the form of the instruction, and what differs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ptxmma.catalog.operands import Operand, register_type
 from ptxmma.model import Spec
 from ptxmma_proof.peers.headers import Bound, Statement
 
-#: ``d0``, ``a12``; what else an expression is made of (a cast, a member) says nothing of the order.
+#: ``d0``, ``a12``: expressions that show the order of the registers; casts and members do not.
 _NUMBERED = re.compile(r"\b([a-z]+?)(\d+)\b")
 
 
 class Binding(NamedTuple):
-    """A statement's places by our operands, in order; ``faults`` says in words where they do not fit."""
+    """A statement's places by our operands, in order, and in words where they do not fit."""
 
     form: OperandForm
     places: dict[str, tuple[Bound, ...]]
@@ -24,7 +24,7 @@ class Binding(NamedTuple):
 
 
 def bind(statement: Statement, instruction: Instruction) -> Binding | None:
-    """The form whose operands take as many places as the statement has and fit best; None where none has as many."""
+    """The form with as many places as the statement that fits best, or None."""
     fitting = [
         _bound(statement, instruction, form) for form in instruction.forms if sum(map(width, form.operands)) == len(statement.places)
     ]
@@ -32,7 +32,7 @@ def bind(statement: Statement, instruction: Instruction) -> Binding | None:
 
 
 def width(operand: Operand) -> int:
-    """Places of an operand list that it takes."""
+    """The places that an operand takes in a list."""
     return operand.registers if operand.elements else 1
 
 
@@ -63,4 +63,4 @@ def _faults(spec: Spec, operand: Operand, places: tuple[Bound, ...]) -> Iterator
         named = [_NUMBERED.fullmatch(place.expression) for place in places]
         order = [(match[1], int(match[2])) for match in named if match]
         if order != [(operand.name, number) for number in range(operand.registers)]:
-            yield f"it stands for {', '.join(place.expression for place in places)}"
+            yield f"its registers are {', '.join(place.expression for place in places)}"

@@ -1,4 +1,4 @@
-"""The peers' layouts against ours: as text, in milliseconds, and thus for any spec."""
+"""Compares the peers' recorded layouts with those of any spec, in milliseconds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ptxmma_proof.peers import element_places as places
 from ptxmma_proof.peers.element_places import OtherSizeError, Values
 from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
 
-#: Operands that CuTe has and how it calls their layouts, by the kind of operand and the letter of its matrix.
+#: CuTe's letter for the layout of each operand.
 _MATRICES = {"a": "A", "b": "B", "c": "C", "d": "C"}
 _BYTE = 8
 
 
 class Difference(NamedTuple):
-    """Where a peer and we differ: what each says of the first of ``places`` places that differ, out of ``of``."""
+    """Where a peer and we differ: both sides of the first of ``places`` differing places, out of ``of``."""
 
     peer: str  # "CuTe" or "PyTorch"
     subject: str  # an atom, a layout in shared memory, a field
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What was compared: differences, how many operands agree, in how many places in all, and of how many only the shape agrees."""
+    """The outcome: differences, operands that agree, all their places, and operands of which only the shape could be compared."""
 
     differences: list[Difference]
     passes: int
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 
 
 def role(instruction: Instruction, operand: Operand) -> str | None:
-    """The letter of CuTe's layout of an operand, ``"A"`` for ``ALayout``; None where CuTe has none."""
+    """The letter of CuTe's layout of an operand, ``"A"`` for ``ALayout``, or None."""
     if operand.kind == "metadata":
         return "E"
     if operand.kind == "scale-data":
@@ -55,7 +55,7 @@ def role(instruction: Instruction, operand: Operand) -> str | None:
 
 
 def compare(peer: Peer, catalog: Catalog) -> Counted:
-    """Compare what was read of CuTe with a catalog."""
+    """Compare CuTe's layouts with a catalog."""
     comparer = _Comparer(catalog)
     for atom in peer.atoms:
         comparer.atom(atom)
@@ -68,7 +68,7 @@ def compare(peer: Peer, catalog: Catalog) -> Counted:
 
 
 def subject(operand: SharedRecord) -> str:
-    """What differences call an operand in shared memory."""
+    """The name of an operand in shared memory in differences."""
     return f"GMMA::Layout_{operand.majorness}_{operand.atom}_Atom, {operand.bits} bits, {operand.rows} x {operand.depth}"
 
 
@@ -81,7 +81,7 @@ def image(operand: SharedRecord) -> Values:
 
 
 def addresses(operand: SharedRecord, catalog: Catalog) -> Values:
-    """Where we read the same elements through the descriptor that CuTe makes."""
+    """Where our library finds the same elements through CuTe's descriptor."""
     database = catalog.database
     element = next(entry for entry in database.spec.types.elements if entry.bits == operand.bits)
     descriptor = Descriptor.decode(operand.descriptor, database=database)
@@ -89,7 +89,7 @@ def addresses(operand: SharedRecord, catalog: Catalog) -> Values:
 
 
 class _Comparer:
-    """Compares one operand after the other; what many atoms share is compared once."""
+    """Compares operand by operand, and what many atoms share only once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -121,7 +121,7 @@ class _Comparer:
         return named, operand.rows, operand.cols, operand.elements, instruction.sparse, instruction.shape
 
     def _operand(self, instruction: Instruction, operand: Operand, atom: AtomRecord, text: str) -> tuple[str, str, int, int]:
-        """What each says of the first place that differs, how many differ, and how many there are."""
+        """Both sides of the first place that differs, the number that differ, and the number of all."""
         layout = _readable(text)
         if layout is None:
             return f"no function: {text}", "a layout", 1, 1
@@ -152,7 +152,7 @@ class _Comparer:
         return "", "", 0, theirs.size * len(products)
 
     def shared(self, operand: SharedRecord) -> None:
-        """An operand in shared memory, through the descriptor that CuTe makes."""
+        """An operand in shared memory, through CuTe's descriptor."""
         theirs, own = image(operand), addresses(operand, self.catalog)
         wrong = np.argwhere(theirs != own)
         said = ("", "", 0, own.size)
@@ -214,7 +214,7 @@ def _place(index: int, rows: int) -> str:
 
 
 def _shape(instruction: Instruction, operand: Operand, layout: CuteLayout) -> tuple[str, str, int, int]:
-    """The layout of an operand in shared memory: every thread has the whole matrix, so that its shape is all it tells."""
+    """The shape of an operand in shared memory: its layout gives every thread the whole matrix."""
     assert instruction.shape
     m, n, k = instruction.shape
     rows = m if operand.name.startswith("a") else n
@@ -224,7 +224,7 @@ def _shape(instruction: Instruction, operand: Operand, layout: CuteLayout) -> tu
 
 @functools.cache
 def _readable(text: str) -> CuteLayout | None:
-    """A layout; None where the strides do not fit the shape, so that it is not a function."""
+    """A layout, or None if its strides do not fit its shape."""
     try:
         return from_cute(text)
     except ValueError:

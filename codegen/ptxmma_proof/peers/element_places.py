@@ -1,7 +1,7 @@
-"""Where our layouts have what a peer's layout function returns: for each thread and value the index that CuTe would give.
+"""The indices that CuTe's layout functions must return for each thread and value, from our layouts.
 
-CuTe counts places column by column: A as (M, K), B as (N, K), C as (M, N).  What is sparse counts the columns of the full matrix:
-an element of the packed matrix stands for as many neighbouring values as there are columns for one that is stored.
+CuTe counts places column by column: A as (M, K), B as (N, K), C as (M, N).  In a sparse A it counts the columns of the full matrix, so
+that each stored element covers as many neighbouring values as there are columns for it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ptxmma.catalog.operands import Operand
 
 Values = npt.NDArray[np.int64]
 
-#: Scale factors whose bytes start here are those that a peer holds in a register's lowest bytes.
+#: The byte id of the scale factors in a register's lowest bytes, which peers use.
 _FIRST_BYTE_ID = 0
 
 
 class OtherSizeError(Exception):
-    """Our instruction has nothing of the size that the peer's layout has; the message says what."""
+    """Our instruction has another size than the peer's layout; the message has both."""
 
 
 def fragment(operand: Operand, threads: Values, values: int, full_columns: int = 0) -> Iterator[Values]:
@@ -59,7 +59,7 @@ def fragment(operand: Operand, threads: Values, values: int, full_columns: int =
 def metadata(instruction: Instruction, values: int) -> Values:
     """The indices of the columns of A that the metadata in each thread's register describes, (threads, values).
 
-    A thread that the selector leaves out holds what it would hold for its own selector.
+    A thread that the selector leaves out has the values of its own selector.
 
     Raises:
         OtherSizeError: a register describes another number of columns.
@@ -74,9 +74,9 @@ def metadata(instruction: Instruction, values: int) -> Values:
 
 
 def scales(instruction: Instruction, matrix: str, values: int, vector: int) -> Values:
-    """The indices of the columns of A or B that the scale factors in each thread's lowest bytes belong to, (threads, values).
+    """The indices of the columns of A or B to which the scale factors in each thread's lowest bytes belong, (threads, values).
 
-    A thread that the thread id leaves out holds what it would hold for its own.
+    A thread that the thread id leaves out has the values of its own thread id.
 
     Raises:
         OtherSizeError: other blocks along K.

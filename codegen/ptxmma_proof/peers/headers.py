@@ -1,7 +1,7 @@
 """CUTLASS's headers as the package ``nvidia-cutlass`` installs them, and the atoms that CuTe's part of them declares.
 
-An atom is a structure of ``cute/arch/mma_sm*.hpp`` whose ``fma`` is an inline assembly statement: its text says which instruction
-the atom is, which of the atom's registers stand where in it, and how many there are.  Nothing of that is known here beforehand.
+An atom is a structure of ``cute/arch/mma_sm*.hpp`` whose ``fma`` is an inline assembly statement.  The statement names the instruction and
+its registers in their order; this module knows none of them beforehand.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Cutlass(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """One place of an instruction's operand list: ``"=r"(d0)``, or what stands there literally, without a constraint."""
+    """One place of an instruction's operand list: ``"=r"(d0)``, or a literal without a constraint."""
 
     constraint: str
     expression: str
 
 
 class Statement(NamedTuple):
-    """One instruction in an atom's assembly text, with all its places in order, without regard to braces."""
+    """One instruction in an atom's assembly text, with all its places in order; braces are ignored."""
 
     mnemonic: str
     places: tuple[Bound, ...]
     text: str  # as written, with %0, %1 …
-    operands: tuple[Bound, ...]  # what %0, %1 … stand for
+    operands: tuple[Bound, ...]  # the operands %0, %1 …
 
 
 class Atom(NamedTuple):
@@ -74,7 +74,7 @@ def installed() -> Cutlass | None:
 
 
 def atoms(cutlass: Cutlass) -> list[Atom]:
-    """Every atom, in the order of the files; a structure with a choice of vector sizes once for each that it admits."""
+    """Every atom, in the order of the files; a structure with several vector sizes once for each."""
     described = _described(cutlass)
     every = []
     for path in sorted(cutlass.include.glob(_ARCHITECTURES)):
@@ -90,7 +90,7 @@ def atoms(cutlass: Cutlass) -> list[Atom]:
 
 
 def _shortened(name: str) -> str:
-    """A type without the arguments that stand for parameters which move no element."""
+    """A type without the arguments that move no element."""
     for value in _ARGUMENTS.values():
         name = name.replace(f", {value}", "").replace(value, "")
     return name.removesuffix("<>").removeprefix("cute::")
@@ -113,7 +113,7 @@ _TOKEN = re.compile(
     |[{}]""",
     re.DOTALL | re.VERBOSE,
 )
-#: Which argument stands for a parameter: none of them moves an element.
+#: The argument for each kind of parameter; none of them moves an element.
 _ARGUMENTS = {"GMMA::Major": "cute::SM90::GMMA::Major::K", "GMMA::ScaleIn": "cute::SM90::GMMA::ScaleIn::One"}
 _ARGUMENTS["GMMA::SparseSel"] = "cute::SM90::GMMA::SparseSel::Zero"
 
@@ -125,7 +125,7 @@ class _Structure(NamedTuple):
     body: str
 
     def types(self) -> Iterator[str]:
-        """The structure with arguments; once for each number that a parameter may be."""
+        """The structure with arguments, once for each legal number."""
         parameters = [part.split("=")[0].split() for part in self.parameters.split(",") if part.strip()]
         choices = [self._choices(" ".join(kind), name) for *kind, name in parameters]
         for values in itertools.product(*choices):
@@ -145,7 +145,7 @@ class _Structure(NamedTuple):
 
 
 def _structures(text: str) -> Iterator[_Structure]:
-    """Every structure that stands in a namespace, with its body."""
+    """Every structure in a namespace, with its body."""
     open_blocks: list[tuple[str, re.Match[str] | None]] = []
     for token in _TOKEN.finditer(text):
         if token[0] == "}":
@@ -170,7 +170,7 @@ _DECLARATIONS = (".", "setp.")
 
 
 def _statements(body: str) -> Iterator[Statement]:
-    """The instructions of all assembly statements; what they declare and compare beforehand is left out."""
+    """The instructions of all assembly statements, without their declarations and comparisons."""
     for opening in _ASM.finditer(body):
         strings, operands = _asm(_enclosed(body, opening.end()))
         for line in "".join(strings).replace("\\n", "\n").replace("\\t", " ").split(";"):
@@ -183,7 +183,7 @@ def _statements(body: str) -> Iterator[Statement]:
 
 
 def _asm(inside: str) -> tuple[list[str], tuple[Bound, ...]]:
-    """The text of an assembly statement, and what its placeholders stand for."""
+    """The text of an assembly statement, and its operands."""
     inside = re.sub(r"//[^\n]*", "", inside)
     end = _first_colon(inside)
     operands = []
@@ -198,7 +198,7 @@ def _first_colon(inside: str) -> int:
 
 
 def _enclosed(text: str, start: int) -> str:
-    """What stands between the parenthesis before ``start`` and the one that closes it."""
+    """The text between the parenthesis before ``start`` and the one that closes it."""
     depth = 1
     for match in re.compile(r'"(?:\\.|[^"\\])*"|[()]').finditer(text, start):
         depth += {"(": 1, ")": -1}.get(match[0], 0)

@@ -1,7 +1,7 @@
-"""What the compiler reads out of CUTLASS's headers: every layout of every atom, as text and element by element.
+"""Reads every layout of every atom out of CUTLASS's headers, as text and element by element.
 
-A program is written that includes the headers, asks ``MMA_Traits`` of each atom, calls CuTe's own layout functions for every thread
-and value, and prints what they return.  CuTe's shared-memory atoms and matrix descriptors are read out alike.
+A generated program includes the headers, calls the layout functions in the ``MMA_Traits`` of each atom for every thread and value, and
+prints the results.  It prints CuTe's shared-memory atoms and matrix descriptors, too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ptxmma_proof.peers.recorded import SharedRecord
 
 Values = npt.NDArray[np.int64]
 
-#: More places than any layout of registers has: such a layout says only that the whole matrix lies in shared memory.
+#: The most places of a layout of registers; a larger one only says that the whole matrix lies in shared memory.
 _MOST_PLACES = 1 << 14
-#: Types of elements in shared memory: one of each size.
+#: Types of elements in shared memory, one of each size.
 TYPES = ("cute::uint8_t", "cute::half_t", "cute::tfloat32_t")
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What one atom's traits say: ``roles`` are the numbers of layouts by the letter of CuTe's name, ``"A"`` for ``ALayout``.
+    """The traits of one atom: ``roles`` are the numbers of its layouts by CuTe's letter, ``"A"`` for ``ALayout``.
 
     ``"T"`` is the layout of thread numbers, ``ThrID``.
     """
@@ -40,7 +40,7 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """All that was read: layouts by number, as CuTe prints them and, where threads hold elements, value by value."""
+    """The program's output: layouts by number, as CuTe prints them and, for registers, value by value."""
 
     compiler: str
     texts: list[str]
@@ -52,11 +52,11 @@ class Probe(msgspec.Struct, frozen=True):
 
     @property
     def threads(self) -> set[int]:
-        """The layouts that are of thread numbers: functions of one coordinate."""
+        """The layouts of thread numbers, which are functions of one coordinate."""
         return {read.roles["T"] for read in self.atoms.values()}
 
 
-#: What a source that asks CuTe starts with.
+#: The start of a source that uses CuTe.
 INCLUDES = r"""
 #define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
 #include <cute/atom/mma_atom.hpp>
@@ -162,7 +162,7 @@ int main() {
 
 
 class CompilerError(RuntimeError):
-    """CUTLASS's headers could not be read: the message has the compiler's first errors."""
+    """The compiler refuses CUTLASS's headers; the message has its first errors."""
 
 
 def read(cutlass: Cutlass, atoms: Iterable[Atom], types: Iterable[str] = TYPES, nvcc: str = "nvcc") -> Probe:
@@ -175,7 +175,7 @@ def read(cutlass: Cutlass, atoms: Iterable[Atom], types: Iterable[str] = TYPES, 
         nvcc: NVIDIA's compiler, for its own headers and the host compiler that it finds.
 
     Raises:
-        FileNotFoundError: there is no such compiler.
+        FileNotFoundError: the compiler is not installed.
         CompilerError: it refuses the headers.
     """
     calls = "".join(f'  atom<{atom.type}>("{atom.type}");\n' for atom in atoms)
@@ -193,7 +193,7 @@ def compile_source(cutlass: Cutlass, source: str, scratch: Path, nvcc: str, prog
     """Compile C++ against the headers: to a program, or only to see whether it compiles.
 
     Raises:
-        FileNotFoundError: there is no such compiler.
+        FileNotFoundError: the compiler is not installed.
         CompilerError: it refuses; the message has its errors.
     """
     if shutil.which(nvcc) is None:
@@ -210,7 +210,7 @@ def compile_source(cutlass: Cutlass, source: str, scratch: Path, nvcc: str, prog
 
 
 def version(nvcc: str) -> str:
-    """What the compiler says of itself: ``"nvcc 13.0, V13.0.88"``."""
+    """The compiler's name and version: ``"nvcc 13.0, V13.0.88"``."""
     said = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
     return "nvcc " + next(line for line in said.splitlines() if "release" in line).split("release ")[1]
 

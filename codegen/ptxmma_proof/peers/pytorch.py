@@ -1,7 +1,7 @@
-"""PyTorch's compression of structured sparsity against ours, on the CPU.
+"""Compares PyTorch's compression of structured sparsity with ours, on the CPU.
 
-PyTorch is compared through ``torch.sparse._semi_structured_conversions``, the functions behind ``to_sparse_semi_structured`` with the
-CUTLASS back end.  Where a chunk has no more elements than are kept, both must give the same values and the same metadata.
+It uses ``torch.sparse._semi_structured_conversions``, the functions behind ``to_sparse_semi_structured`` with the CUTLASS back end.
+For chunks with no more elements than are kept, both must give the same values and the same metadata.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PyTorch(NamedTuple):
 
 
 def compare(catalog: Catalog) -> PyTorch | None:
-    """Every type that a sparse instruction has and PyTorch compresses; None where PyTorch is not installed."""
+    """Compare every type that sparse instructions have and PyTorch compresses; None if PyTorch is not installed."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
@@ -73,13 +73,13 @@ def _types(catalog: Catalog) -> Iterator[tuple[ElementType, Granularity]]:
 
 
 def _dtype(torch: Any, element: ElementType) -> Any:
-    """PyTorch's type of an element: NumPy's name, with or without the suffix of what has no infinities."""
+    """PyTorch's type of an element: NumPy's name, with or without the suffix of types without infinities."""
     names = [element.numpy, f"{element.numpy}fn"]
     return next((getattr(torch, name) for name in names if name and isinstance(getattr(torch, name, None), torch.dtype)), None)
 
 
 def every_choice(torch: Any, dtype: Any, pattern: Granularity, seed: int) -> Any:
-    """A matrix in whose rows every set of at most as many elements as a chunk keeps is not zero, in every place of a word.
+    """A matrix with every pattern of non-zero elements that a chunk can keep, in every place of a word.
 
     The other elements are zeros, of both signs where the type has two.
     """
@@ -93,7 +93,7 @@ def every_choice(torch: Any, dtype: Any, pattern: Granularity, seed: int) -> Any
 
 
 def compress_both(torch: Any, matrix: Any, pattern: str) -> tuple[str, str] | None:
-    """What PyTorch and we make of a matrix, in words, where that is not the same bits; None where it is.
+    """The first difference between PyTorch's compression of a matrix and ours, in words, or None.
 
     Raises:
         RuntimeError: PyTorch refuses the type.

@@ -1,6 +1,6 @@
-"""The peers' own layouts, as text: any spec can be compared with them again without their headers or a compiler.
+"""The peers' own layouts as text: any spec can be compared with them without the headers or a compiler.
 
-``ptxmma_proof/recorded/`` has those on which the peer and we agreed when they were read; of wgmma's many N it has some.
+``ptxmma_proof/recorded/`` has those on which the peer and we agreed, for some of wgmma's N.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class AtomRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         instruction: our canonical spelling.
         form: name of the operand form.
         layouts: CuTe's layout of each operand in registers, by our name of the operand.
-        shapes: the same of operands in shared memory: there CuTe's layout gives every thread the whole matrix, so that it says the
-            shape of the operand and nothing about the place of an element (:class:`SharedRecord` does).
+        shapes: the same of operands in shared memory.  There CuTe's layout gives every thread the whole matrix, and so only has the
+            shape of the operand; :class:`SharedRecord` has the places of its elements.
         threads: the layout of thread numbers.
         vector: columns that share a scale factor; 0 without scale factors.
     """
@@ -52,7 +52,7 @@ class SharedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Peer(NamedTuple):
-    """What was read of CuTe: atoms, operands in shared memory, and the bits of each field of its descriptor."""
+    """CuTe's atoms, operands in shared memory, and the bits of each field of its descriptor."""
 
     atoms: tuple[AtomRecord, ...]
     shared: tuple[SharedRecord, ...]
@@ -60,7 +60,7 @@ class Peer(NamedTuple):
 
 
 def read(folder: Path = FOLDER) -> Peer:
-    """What a folder holds.
+    """Read the files of a folder.
 
     Raises:
         OSError: a file cannot be read.

@@ -1,1 +1,1 @@
-"""Holding the database against a chip: every instruction that it runs, through the generated wrappers."""
+"""Compares the database with a chip: runs every instruction through the generated wrappers."""

@@ -1,4 +1,4 @@
-"""Everything that a chip is asked, in parallel, and the record of its answers."""
+"""Runs everything on a chip, and records the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Memory(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What became of one kernel."""
+    """The outcome of one kernel."""
 
     instruction: str
     form: str
@@ -61,7 +61,7 @@ class ThisChip(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a run found."""
+    """The outcome of a run."""
 
     chip: ThisChip
     rows: list[Row]
@@ -99,7 +99,7 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
     Args:
         database: ``ptxmma.json``.
         include: the headers that were generated with it.
-        target: what to compile for; by default the chip's own, with what only it has: ``"sm_90a"``.
+        target: what to compile for; by default the chip's own with all its features, ``"sm_90a"``.
         families: only these.
         jobs: processes, as joblib counts them.
         date: of the run.
@@ -155,7 +155,7 @@ def _row(catalog: Catalog, chip: Chip, number: int, kernel: Kernel, machine: Cou
 
 
 def _launches(kernel: Kernel) -> Iterator[tuple[int, str | None]]:
-    """Seeds of the launches of a kernel, with the swizzle: products with all constants try each, twice."""
+    """The launches of a kernel, each with its seed and swizzle; products with all constants try each swizzle twice."""
     memory = kernel.instruction.database.spec.shared_memory
     first = zlib.crc32(f"{kernel.instruction.canonical} {kernel.form.name} {sorted(kernel.immediates.items())}".encode())
     swizzles: list[str | None] = [None] if kernel.instruction.operation == "multiply" else [None] * (_TRANSFERS // 2)
@@ -254,7 +254,7 @@ def this_chip() -> ThisChip:
     """Name, compute capability and driver of the first GPU.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: there is no GPU.
     """
     query = [_tool("nvidia-smi", "the driver of an NVIDIA GPU"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     done = subprocess.run(query, check=False, capture_output=True, text=True)
@@ -268,7 +268,7 @@ def this_chip() -> ThisChip:
 
 
 def _target(catalog: Catalog, chip: ThisChip) -> str:
-    """The target for a chip: the one with its own features where there is one."""
+    """The target for a chip, with its own features if there is such a target."""
     name = f"sm_{chip.compute_capability.replace('.', '')}"
     known = [target.name for target in catalog.database.spec.targets]
     if name not in known:
@@ -277,7 +277,7 @@ def _target(catalog: Catalog, chip: ThisChip) -> str:
 
 
 def _newest(catalog: Catalog, compiler: Tool) -> str:
-    """The last version that a compiler speaks."""
+    """The newest version that a compiler knows."""
     release = Version(compiler.version.partition(",")[0].removeprefix("CUDA "))
     return max((entry.version for entry in catalog.database.spec.isa_versions if Version(entry.cuda) <= release), key=Version)
 

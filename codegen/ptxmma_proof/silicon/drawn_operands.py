@@ -1,4 +1,4 @@
-"""Random operands of one kernel, moved into registers and shared memory by the library, and as matrices beside that."""
+"""Random operands of one kernel: as matrices, and in registers and shared memory as the library places them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ptxmma_proof.silicon.kernels import Kernel
 
 #: Blocks of each launch, each with registers of its own.
 BATCH = 4
-#: The pattern of the widest swizzle repeats after so many bytes, and shared memory is aligned to it.
+#: The period of the widest swizzle in bytes; shared memory is aligned to it.
 _ALIGNMENT = 1024
 
-#: Draws a matrix of a type: its shape, the type, and whether it is the addend.
+#: A function that draws a matrix, given its shape, its type, and whether it is the addend.
 Draw = Callable[[tuple[int, ...], ElementType, bool], Array]
 
 
 class Operands(msgspec.Struct, eq=False):
-    """What one launch gets.
+    """The operands of one launch.
 
     Attributes:
         registers: by the operands' names, (batch, threads, registers).
-        keywords: the same as :func:`ptxmma.emulate` takes it.
+        keywords: the same as arguments of :func:`ptxmma.emulate`.
         matrices: ``a``, ``b`` and ``c`` as numbers, (batch or 1, rows, columns); a sparse A with its zeros.
         image: shared memory, for descriptors.
         descriptors: by the operands' names.
@@ -47,7 +47,7 @@ class Operands(msgspec.Struct, eq=False):
 
     @property
     def scale_d(self) -> bool:
-        """Whether the addend counts."""
+        """Whether the instruction adds the addend."""
         return bool(self.keywords.get("scale_d", True))
 
 
@@ -55,7 +55,7 @@ class Builder:
     """Makes the operands of one kernel."""
 
     def __init__(self, kernel: Kernel, random: np.random.Generator, draw: Draw, *, swizzle: str | None = None) -> None:
-        """``swizzle``: of all operands in shared memory; by default a random one each."""
+        """``swizzle``: of all operands in shared memory; a random one for each by default."""
         self._kernel, self._random, self._draw, self._swizzle = kernel, random, draw, swizzle
         self._instruction = kernel.instruction
         spec = self._instruction.database.spec
@@ -118,12 +118,12 @@ class Builder:
         self._metadata(made, np.ascontiguousarray(metadata))
 
     def _pruned(self, matrix: Array, pattern: str, element: ElementType) -> Array:
-        """Sparse by a random mask, so that each set of kept places occurs, whatever the magnitudes."""
+        """Prune by a random mask, so that every set of kept places occurs."""
         ranks = self._random.random(matrix.shape)
         return np.asarray(sparse.prune(matrix, pattern, mask=sparse.prune(ranks, pattern) != 0, element=element))
 
     def _metadata(self, made: Operands, metadata: Array) -> None:
-        """Metadata registers; the threads that the selector leaves out hold anything."""
+        """Metadata registers, with random bits in the threads that the selector leaves out."""
         layout = self._instruction.metadata
         operand = next(operand for operand in self._kernel.inputs if operand.kind == "metadata")
         selector = made.keywords.get("selector", 0)
@@ -159,7 +159,7 @@ class Builder:
             made.image = made.keywords["memory"] = np.concatenate(parts)
 
     def _layout(self, matrix: str, x: int, k: int, start: int) -> SharedLayout:
-        """An image with room for the operand and more; with gaps between its groups and panels, and anywhere in its pattern."""
+        """An image with room for more than the operand, with gaps between its groups and panels, at any offset of its pattern."""
         random, element = self._random, self.type(matrix)
         majorness = "K"
         for operand in self._kernel.form.operands:
@@ -184,7 +184,7 @@ class Builder:
         )
 
     def _corner(self, layout: SharedLayout, x: int, k: int) -> tuple[int, int]:
-        """Where the operand lies in the image: anywhere that a descriptor reaches."""
+        """The corner of the operand in the image, anywhere that a descriptor reaches."""
         corners = [(row, column) for row in range(0, layout.x - x + 1, 8) for column in range(0, layout.k - k + 1, max(k, 1))]
         row, column = corners[int(self._random.integers(len(corners)))]
         try:
@@ -214,5 +214,5 @@ class Builder:
 
 
 def keyword(name: str) -> str:
-    """The argument of :func:`ptxmma.emulate` that has the value of an operand."""
+    """The argument of :func:`ptxmma.emulate` for an operand."""
     return "selector" if name in ("f", "sp-sel") else name.replace("-", "_")

@@ -21,7 +21,7 @@ from ptxmma.catalog.operands import Operand, register_type
 
 #: Kernels in one source file: few enough that processes share the work.
 PER_FILE = 48
-#: The N of wgmma of which every combination of constants is run: the smallest, the largest, and one that is not a power of two.
+#: The N of wgmma with every combination of constants: the smallest, the largest, and one that is not a power of two.
 N_IN_FULL = (8, 24, 256)
 _SUPPORT = r"""
 #include <ptxmma/ptxmma.cuh>
@@ -106,18 +106,18 @@ class Kernel(NamedTuple):
 
     @property
     def inputs(self) -> list[Operand]:
-        """The operands that are read from registers, in order; of an address the distance from the start of memory is."""
+        """The operands that are read from registers, in order; an address counts from the start of memory."""
         return [operand for operand in self.form.operands if operand.kind in (*_LOADED, "address") and operand.access != "write"]
 
     @property
     def form_name(self) -> str:
-        """The name of the operand form; its syntax where an earlier one has the same name."""
+        """The name of the operand form, or its syntax if an earlier form has the same name."""
         first = next((form for form in self.instruction.forms if form.name == self.form.name), self.form)
         return self.form.name if first.syntax == self.form.syntax else self.form.syntax
 
     @property
     def result(self) -> Operand | None:
-        """The operand that is written to registers; None of a store."""
+        """The operand that is written to registers; None for a store."""
         return next((operand for operand in self.form.operands if operand.access != "read"), None)
 
     @property
@@ -131,12 +131,12 @@ class Kernel(NamedTuple):
         return [operand.name for operand in self.form.operands if operand.kind == "descriptor"]
 
     def constant(self, operand: Operand) -> int:
-        """The value of an operand that is a constant: its default, or the first legal one, unless the kernel names another."""
+        """The value of a constant operand: the kernel's, else its default, else the first legal one."""
         assert operand.immediates is not None
         return self.immediates.get(operand.name, operand.immediates[0] if operand.default is None else operand.default)
 
     def beside(self, catalog: Catalog) -> list[Instruction]:
-        """The instructions without matrices whose wrappers it calls, too: those that order its accesses."""
+        """The instructions that order its accesses, whose wrappers it calls too."""
         text = self.source("") + (_SUPPORT if self.descriptors else "")
         called = set(re.findall(r"\bptxmma::(\w+)[<(]", text))
         return [instruction for instruction in catalog.all() if instruction.operation == "synchronise" and instruction.identifier in called]
@@ -181,12 +181,12 @@ class Kernel(NamedTuple):
 
 
 _LOADED = ("fragment", "accumulator", "metadata", "scale-data")
-#: Constants of which every combination is run for some N.
+#: Kinds of constants that are combined in full for some N.
 _CONSTANTS = ("immediate", "majorness", "negation")
 
 
 def kernels(catalog: Catalog, target: str, families: Iterable[str] = (), newest: str = "") -> Iterator[Kernel]:
-    """Those of every instruction of a target: see :func:`of_instruction`; ``newest``: the last version that the compiler speaks."""
+    """The kernels of every instruction of a target, see :func:`of_instruction`; ``newest``: the newest version that the compiler knows."""
     chosen = set(families)
     for instruction in catalog.all():
         first = instruction.accepted_by().get(target)
@@ -195,7 +195,7 @@ def kernels(catalog: Catalog, target: str, families: Iterable[str] = (), newest:
 
 
 def of_instruction(instruction: Instruction) -> Iterator[Kernel]:
-    """Every operand form with every selector, other constants in full for some N; nothing for an instruction that only orders others.
+    """Every operand form with every selector, and with every other constant for some N; none for an instruction that only orders others.
 
     The other constants negate and transpose; the wrapper is the same template for all of them.
     """
@@ -243,7 +243,7 @@ class Chip:
         stride: int = 0,
         scale_d: bool = True,
     ) -> Array:
-        """What kernel ``number`` leaves in its result, (batch, threads, registers), or of a store the image after it.
+        """The result of kernel ``number``, (batch, threads, registers), or the image after a store.
 
         Args:
             number: of the kernel.

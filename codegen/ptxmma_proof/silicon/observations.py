@@ -1,4 +1,4 @@
-"""What the manual leaves open and this chip answers: observations of one chip, never rules."""
+"""Asks a chip what the manual leaves open.  The answers are observations of one chip, never rules."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ptxmma_proof.silicon.drawn_operands import BATCH, Builder, Operands
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 from ptxmma_proof.silicon.products import Drawn, product
 
-#: An index of tf32 is two indices of halves: the chip was made for elements of 16 bits.
+#: Parts of a tf32 element: the chip reads an index of tf32 as two indices of 16-bit halves.
 _HALVES = 2
-#: Of elements put together from halves, sums are rounded; this share of the sum of all magnitudes is more than that.
+#: A bound of the rounding of sums with mixed elements, as a share of the sum of all magnitudes.
 _ROUNDING = 2.0**-16
-#: Launches with other operands of each question about descriptors.
+#: Launches with different operands for each question about descriptors.
 _SEEDS = 4
 
 
 class Seen(NamedTuple):
-    """What the manual leaves open and the chip answered."""
+    """A question that the manual leaves open, and the chip's answer."""
 
     question: str
     instruction: str
@@ -105,7 +105,7 @@ def _illegal_fields(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
 
 
 class _Reading(NamedTuple):
-    """What an illegal field may mean: in words, the matrices that it would describe, and how far their product may be from D."""
+    """A possible meaning of an illegal field: in words, as matrices, and how far their product may be from D."""
 
     words: str
     matrices: dict[str, Array]
@@ -144,7 +144,7 @@ def _indices(field: int, pattern: Granularity) -> tuple[int, ...]:
 
 
 def _mixed(b: Array, field: int, pattern: Granularity, element: ElementType) -> Array:
-    """B with an element for each chunk, put together from those halves of the chunk's elements that the halves of a field name."""
+    """B with one element for each chunk, made of the two halves of the chunk's elements that the field names."""
     half = element.bits // _HALVES
     codes = elements.codes(b.astype(elements.dtype(element)), element)
     chunks = codes.reshape(*codes.shape[:-2], -1, pattern.units, codes.shape[-1])
@@ -155,7 +155,7 @@ def _mixed(b: Array, field: int, pattern: Granularity, element: ElementType) -> 
 
 
 def _placed(values: Array, units: tuple[int, ...], pattern: Granularity) -> Array:
-    """A with every kept unit added where the tuple says, be it twice in one place."""
+    """A with every kept unit added at its place in the tuple; two units may share a place."""
     chunks = values.shape[-1] // pattern.kept
     parts = values.reshape(*values.shape[:-1], chunks, len(units), pattern.unit)
     full = np.zeros((*values.shape[:-1], chunks, pattern.units, pattern.unit), values.dtype)
@@ -198,7 +198,7 @@ def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator
 
 
 def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
-    """Each base offset where the swizzle permutes nothing that it could move."""
+    """Each base offset without a swizzle for it to move."""
     memory = _memory(kernel)
     field = next(field for field in memory.descriptor if field.name == "base_offset")
     plain = min(memory.swizzles, key=lambda mode: mode.bytes).name
@@ -210,7 +210,7 @@ def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]
 
 
 def _with_bits(chip: Chip, number: int, kernel: Kernel, bits: int, swizzles: Iterable[str]) -> int:
-    """In how many launches these bits, set in all descriptors, change the product."""
+    """The number of launches in which these bits, set in all descriptors, change the product."""
     changed = 0
     for swizzle in swizzles:
         for seed in range(_SEEDS):
@@ -231,7 +231,7 @@ def _memory(kernel: Kernel) -> SharedMemory:
 
 
 def _saturating(catalog: Catalog, target: str) -> Iterator[Kernel]:
-    """One instruction that saturates for each family and type of A, of those that can be negative."""
+    """One saturating instruction for each family and signed type of A."""
     seen = set()
     for instruction in _instructions(catalog, target):
         a = instruction.qualifiers.get("atype", "")
@@ -242,7 +242,7 @@ def _saturating(catalog: Catalog, target: str) -> Iterator[Kernel]:
 
 
 def _saturation(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
-    """The largest addend, a positive product at one place of K and the same, negative, at another: for many pairs of places."""
+    """The largest addends with products of opposite signs at many pairs of places along K."""
     differing = 0
     rounds = 64
     for seed in range(rounds):

@@ -1,4 +1,4 @@
-"""Matrix products that are exact in every type, so that any wrong place of any element shows."""
+"""Matrix products that are exact in every type, so that every misplaced element shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ptxmma_proof.silicon.kernels import Chip, Kernel
 
 
 class Result(NamedTuple):
-    """What became of one launch: its operands, how many elements of D there are, and how many were wrong."""
+    """The outcome of one launch: its operands, the number of elements of D, and the number of wrong ones."""
 
     operands: Operands
     elements: int
@@ -25,7 +25,7 @@ class Result(NamedTuple):
 
 
 def run(chip: Chip, number: int, kernel: Kernel, seed: int, swizzle: str | None = None) -> Result:
-    """One launch with random whole numbers, against NumPy's product of the matrices."""
+    """Launch with random whole numbers, and compare with NumPy's product of the matrices."""
     random = np.random.default_rng(seed)
     made = Builder(kernel, random, Drawn(kernel.instruction, random), swizzle=swizzle).build()
     registers = chip.run(number, made.registers, image=made.image, descriptors=made.descriptors, scale_d=made.scale_d)
@@ -37,7 +37,7 @@ def run(chip: Chip, number: int, kernel: Kernel, seed: int, swizzle: str | None 
 
 
 class Drawn:
-    """Draws whole numbers: of the whole range for integers, so small for floating point that no sum is ever rounded."""
+    """Draws whole numbers: integers of the whole range, and floating-point numbers so small that no sum is rounded."""
 
     def __init__(self, instruction: Instruction, random: np.random.Generator) -> None:
         self._instruction, self._random = instruction, random
@@ -55,7 +55,7 @@ class Drawn:
         return elements.typed(bits.astype(elements.bits_dtype(element)), element)
 
     def _largest(self, element: ElementType, addend: bool) -> int:
-        """The largest number with which every partial sum has few enough bits."""
+        """The largest number with which every partial sum is exact."""
         assert self._instruction.shape is not None
         k = self._instruction.shape[2]
         room = 1 << self._bits() - 2  # half of the sum for the products, half for the addend
@@ -63,7 +63,7 @@ class Drawn:
         return min(most, 2 << element.mantissa, 1 << 10)
 
     def _bits(self) -> int:
-        """Bits of the shortest significand in which a sum is kept: of C's or D's type, or fewer where chips were seen to keep fewer."""
+        """Bits of the shortest significand of a sum: of C's or D's type, or what chips were observed to keep."""
         spec, qualifiers = self._instruction.database.spec, self._instruction.qualifiers
         types = {qualifiers[name] for name in ("ctype", "dtype") if name in qualifiers}
         kept = [layouts.element_type(spec, name).mantissa for name in types]

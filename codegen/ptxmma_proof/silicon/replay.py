@@ -1,7 +1,7 @@
-"""Launches that can be repeated without the chip: inputs that a number and two descriptors stand for, and a digest of D.
+"""Launches that can be repeated without the chip: a seed and two descriptors for the inputs, and a digest of D.
 
-The registers and the memory are drawn as bare words, without the library's layouts: an emulator with a wrong layout
-gets another D than the chip did.
+The registers and the memory are drawn as bare words, without the library's layouts, so that an emulator with a wrong layout computes
+another D than the chip.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ptxmma_proof.silicon.kernels import Chip, Kernel
 from ptxmma_proof.silicon.products import Drawn
 from ptxmma_proof.silicon.transferred import Transfer
 
-#: Launches of the chip of ``spec/evidence/silicon.jsonl``: of warp-level instructions those without a state space, of warpgroups' many N
-#: some.
+#: Launches of the chip of ``spec/evidence/silicon.jsonl``: of warp-level instructions without a state space, and of some N of warpgroups'
+#: instructions.
 RECORDED = Path(__file__).parent.parent / "recorded" / "launches.jsonl"
 
 
@@ -81,7 +81,7 @@ class Words(NamedTuple):
 
 
 def record(chip: Chip, number: int, kernel: Kernel, seed: int) -> Launch:
-    """Launch a kernel on the chip; whether the addend counts goes by the seed."""
+    """Launch a kernel on the chip; the seed decides whether it adds the addend."""
     if kernel.instruction.operation != "multiply":
         made = transferred.drawn(kernel, seed)
         left = chip.run(number, made.registers, image=made.image, stride=made.stride)
@@ -108,14 +108,14 @@ def kernel_of(instruction: Instruction, launch: Launch) -> Kernel:
 
 
 def drawn(kernel: Kernel, launch: Launch) -> Words | Transfer:
-    """What a launch got."""
+    """The operands of a launch."""
     if kernel.instruction.operation != "multiply":
         return transferred.drawn(kernel, launch.seed)
     return words(kernel, launch.seed, launch.image)
 
 
 def emulated(kernel: Kernel, launch: Launch, given: Words | Transfer | None = None) -> str:
-    """The digest of the result as the emulator computes it, from what the launch got or from what is given.
+    """The digest of the emulator's result, from the operands of the launch or from those given.
 
     Raises:
         ValueError: the library refuses the operands.
@@ -138,7 +138,7 @@ def emulated(kernel: Kernel, launch: Launch, given: Words | Transfer | None = No
 
 
 def digest(registers: Array) -> str:
-    """Of the registers or the memory that a launch leaves: the first 16 digits of the SHA-256 of their bytes, little-endian."""
+    """The first 16 digits of the SHA-256 of the registers or the memory after a launch, little-endian."""
     return hashlib.sha256(np.ascontiguousarray(registers).tobytes()).hexdigest()[:16]
 
 
@@ -156,7 +156,7 @@ def words(kernel: Kernel, seed: int, image_bytes: int) -> Words:
 
 
 def _memory(types: list[ElementType], size: int, draw: Drawn, random: np.random.Generator) -> Array:
-    """Bytes that are small numbers in each of the types, as nothing here says where which matrix lies."""
+    """Bytes that are small numbers in each of the types, since any of the matrices may lie anywhere."""
     count = size * 8 // types[0].bits
     if types[0] == types[-1] or types[0].form != "float":
         return _side_by_side(draw((count,), types[0], False), types[0], 8)

@@ -1,4 +1,4 @@
-"""Which matrix instructions of the chip an assembler made of a kernel."""
+"""The matrix instructions in the machine code of kernels."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def products(library: Path) -> dict[int, Counter[str]]:
 
 
 def text(machine: Mapping[str, int]) -> str:
-    """The tensor-core instructions of a kernel in a line: ``"2 HMMA.16816.F32"``; ``"none"`` where there are none."""
+    """The tensor-core instructions of a kernel in a line: ``"2 HMMA.16816.F32"``; ``"none"`` without any."""
     return " + ".join(f"{count} {name}" for name, count in sorted(machine.items())) or "none"

@@ -1,4 +1,4 @@
-"""Loads, stores and transpositions of random words at random addresses: what the library says is left behind, and what a chip leaves."""
+"""Loads, stores and transpositions of random words at random addresses: the library's result and the chip's."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ptxmma.catalog.operands import Operand, register_type
 from ptxmma.matrices.emulator import emulate
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 
-#: Bytes of which lines of a matrix start at a multiple: less is enough for the manual, not for a load from shared memory
+#: The alignment of a matrix's lines in bytes.  The manual asks for less, which is not enough for loads from shared memory
 #: (erratum wmma-shared-alignment).
 _LINE = 16
-#: What threads hold whose addresses the instruction ignores.
+#: The address in threads whose addresses the instruction ignores.
 _ANYTHING = 0xDEADBEE1
 
 
 class Transfer(NamedTuple):
-    """What one launch gets."""
+    """The operands of one launch."""
 
     given: dict[str, Any]  # as emulate takes it, by the operands' names
     registers: dict[str, Array]  # by the operands' names, (1, threads, registers); of addresses: bytes from the start of the memory
@@ -28,20 +28,20 @@ class Transfer(NamedTuple):
 
 
 def run(chip: Chip, number: int, kernel: Kernel, seed: int) -> bool:
-    """Whether a chip leaves behind what the library says, to the bit."""
+    """Whether the chip's result equals the library's, bit for bit."""
     made = drawn(kernel, seed)
     left = chip.run(number, made.registers, image=made.image, stride=made.stride)
     return left.tobytes() == emulated(kernel, made).tobytes()
 
 
 def emulated(kernel: Kernel, made: Transfer) -> Array:
-    """What the library says is left behind: registers, (threads, registers), or of a store the memory."""
+    """The library's result: registers, (threads, registers), or the memory after a store."""
     left = emulate(kernel.instruction, **made.given)
     return np.ascontiguousarray(left.registers if left.memory is None else left.memory)
 
 
 def drawn(kernel: Kernel, seed: int) -> Transfer:
-    """A launch, always the same for a seed."""
+    """The operands of a launch; the same for the same seed."""
     random = np.random.default_rng(seed)
     given: dict[str, Any] = {}
     registers: dict[str, Array] = {}
@@ -66,7 +66,7 @@ def _words(kernel: Kernel, operand: Operand, random: np.random.Generator) -> Arr
 
 
 def _places(kernel: Kernel, address: Operand, random: np.random.Generator) -> tuple[Array, int, int]:
-    """The address of each thread, the bytes of memory that they need, and a stride in elements where the instruction takes one."""
+    """The address of each thread, the bytes of memory that they need, and the stride in elements, if the instruction takes one."""
     if address.layout is not None:  # a row from each of the first threads: in any order, with gaps
         count = 1 << address.layout.to_axes.inputs["lane"]
         step = -(-address.row_bytes // address.alignment) * address.alignment
