@@ -1,7 +1,7 @@
 """The measurements behind the promises: ``make bench``.
 
-Whole commands are timed cold, in turn, several times; the table gives medians and the limits that the project set itself.  Nothing here
-fails: machines are shared and noisy, so read the ratios.
+Whole commands are timed cold, in turn, several times; the table gives medians and the limits that the project set itself.  Nothing
+fails here: machines are shared and noisy, so read the ratios.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _includes() -> None:
             flags = ["-gencode", "arch=compute_90a,code=sm_90a", "-I", str(paths.INCLUDE), "-c", str(source), "-o", f"{source}.o"]
             commands[name] = (["nvcc", *flags], lambda: None)
         cpu = {name: cpus for name, (_, cpus) in _in_turn(commands).items()}
-    # Round by round: the speed of a shared machine drifts between rounds, hardly within one.
+    # Round by round: the speed of a shared machine changes between rounds more than within one.
     ratio = {name: statistics.median(ours / empty for ours, empty in zip(cpu[name], cpu[""], strict=True)) for name in headers}
     worst = max(headers[:-1], key=lambda name: ratio[name])
     print(f"{'empty .cu file, CPU time':<58}{statistics.median(cpu['']) * 1e3:>7.0f} ms")

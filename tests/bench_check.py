@@ -43,14 +43,14 @@ _WGMMA = [
 
 
 def module(size: int, ours: Sequence[str], lines: int = 100) -> bytes:
-    """PTX of about so many bytes, with one matrix instruction in so many lines, in turn, in functions of some hundred kilobytes."""
+    """PTX of a given size with one matrix instruction in a given number of lines, in functions of some hundred kilobytes."""
     chance = random.Random(1)
     head = ".version 8.0\n.target sm_90a\n.address_size 64\n"
     texts = []
     for number in range(8 * lines):
         text = chance.choice(_OTHERS) if number % lines else ours[number // lines % len(ours)]
         texts.append(text.format(chance.randrange(100), chance.randrange(100), chance.randrange(100), chance.randrange(20)))
-    # What is computed is used, so that an assembler cannot drop it.
+    # The results are used, so that an assembler cannot drop them.
     used = "\tst.global.v4.b32 \t[%rd1+{0}], {{%{1}{0}, %{1}{2}, %{1}{3}, %{1}{4}}};"
     texts += [used.format(first, kind, first + 1, first + 2, first + 3) for kind in "rf" for first in range(0, 100, 4)]
     texts += [used.format(first, "acc", first + 1, first + 2, first + 3) for first in range(0, _ACCUMULATORS, 4)]

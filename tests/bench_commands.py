@@ -1,4 +1,4 @@
-"""What each question costs at the command line, from the start of the interpreter to the last line; part of ``make bench``."""
+"""The time of each question at the command line, from the start of the interpreter to the last line; part of ``make bench``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"  # 16384 elemen
 _DATABASE = str(paths.DATABASE)
 _ROUNDS = 15
 
-#: A question for each verb that answers any; OUT is a directory that is there.
+#: A question for each verb; OUT is an existing directory.
 _QUESTIONS = (
     ("list", "--target", "sm_90a", "--ptx", "8.0", "--type", "e4m3"),
     ("list",),

@@ -22,7 +22,7 @@ _SIZE = 16384
 
 
 def main() -> None:
-    """Measure compression, what goes with it, and the memory that it needs."""
+    """Measure compression, decompression and the memory that they need."""
     _in_c()
     matrix = _matrix(_SIZE)
     _compress(matrix)
@@ -45,7 +45,7 @@ def _in_c() -> None:
 
 
 def _matrix(size: int) -> npt.NDArray[np.float16]:
-    """A square matrix of random numbers, two of each four zero; made in parts, so that it fits where it is measured."""
+    """A square matrix of random numbers, two of each four zero, made in parts to save memory."""
     rng = np.random.default_rng(0)
     matrix = np.empty((size, size), np.float16)
     for rows in np.split(matrix, 64):
@@ -63,7 +63,7 @@ def _compress(matrix: npt.NDArray[np.float16]) -> None:
     else:
         tensor = torch.from_numpy(matrix)
         functions["theirs"] = lambda: conversions.sparse_semi_structured_from_dense_cutlass(tensor)  # type: ignore[no-untyped-call]
-    # Theirs also reorders the metadata, which takes next to nothing of its time.
+    # Theirs also reorders the metadata, which takes almost no time.
     times = _in_turn(functions, 2)  # a round takes PyTorch some ten seconds
     what = f"compress {len(matrix)} x {len(matrix)} f16 to 2:4"
     print(f"{what:<58}{statistics.median(times['ours']) * 1e3:>7.0f} ms")

@@ -16,7 +16,7 @@ from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline, write
 
-# How long an example takes says more of the machine than of the code.
+# The time of an example depends on the machine more than on the code.
 settings.register_profile("ptxmma", deadline=None)
 settings.load_profile("ptxmma")
 
@@ -41,7 +41,7 @@ def odd(root: Path) -> Catalog:
 
 @pytest.fixture(scope="session")
 def toy_database(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``ptxmma.json`` of the made-up family, with all that belongs beside it."""
+    """The ``ptxmma.json`` of the made-up family, with the files beside it."""
     out = tmp_path_factory.mktemp("toy_database")
     write.write(pipeline.changes(pipeline.read(root / "tests" / "toy"), out, ["database"]), out)
     return out / "generated" / "database" / "ptxmma.json"

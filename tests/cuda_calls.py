@@ -88,7 +88,7 @@ def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
 
 
 class Kernels:
-    """A translation unit of kernels of which each is to consist of one instruction."""
+    """A translation unit of kernels with one instruction each."""
 
     def __init__(self, *headers: str) -> None:
         self._lines = [f"#include <{header}>" for header in headers]

@@ -2,10 +2,10 @@
 
 It needs atheris (``pip install atheris``), which takes libFuzzer's options.  Inputs are modules with the database's own instructions,
 damaged by libFuzzer's mutations and by ours: tokens dropped, repeated and moved, braces, comments and strings opened and not closed,
-bytes that are no UTF-8.  What must hold of every input:
+bytes that are not UTF-8.  For every input:
 
 - no exception, and an answer within seconds;
-- every finding is at a place of the input, and its excerpt is what stands there;
+- every finding is at a place of the input, and its excerpt is the text there;
 - the same holds when it comes in small pieces, and when it is read as C, Python or LLVM IR.
 
 Of the modules to start from, small pieces must be judged as the whole.
@@ -34,13 +34,13 @@ with atheris.instrument_imports(include=["ptxmma.check", "ptxmma.ptx"]):
 _CATALOG = catalog(None)
 _CHECKER = Checker()
 _OPCODES = Opcodes(_CATALOG.database.spec)
-#: Seconds for one input; libFuzzer reports what takes longer.
+#: The most seconds for one input; libFuzzer reports slower ones.
 _PATIENCE = 30
-#: One line of each instruction is many; these are enough to reach every kind of operand.
+#: The step through the instructions: few of them reach every kind of operand.
 _EVERY = 97
 _LINES = tuple(line for instruction in list(_CATALOG.all())[::_EVERY] for line in ptx.lines(instruction))
 _BANKS = tuple(entry.name for entry in _CATALOG.database.spec.types.registers)
-#: What opens, closes, declares, and stands at the edge of what a reader knows.
+#: Tokens that open, close and declare, and others that a reader may stumble over.
 _FRAGMENTS = (
     *(b"/*", b"*/", b"//", b'"', b"'''", b"{", b"}", b"(", b")", b"[", b"]", b";", b"<", b">", b"%", b"_", b"-", b"::", b"@%p ", b"@!p "),
     *(b".reg .b32 %r<9>;", b".reg .v2 .f32 x;", b"<999999999999999999>", b".func f(", b".entry k()", b".section .debug {"),
@@ -98,7 +98,7 @@ class _Pieces(io.RawIOBase):
 
 
 def one(data: bytes) -> None:
-    """What must hold of an input."""
+    """Check one input."""
     _placed(_CHECKER.check(data, "fuzz.ptx"), data)
     _placed(_in_pieces(data), data)
     for language in ("c++", "python", "llvm"):
@@ -113,7 +113,7 @@ def _in_pieces(data: bytes) -> Findings:
 
 
 def _placed(findings: Findings, data: bytes) -> None:
-    """Every finding stands in the input."""
+    """Every finding is at a place of the input."""
     lines = data.split(b"\n")
     for finding in findings:
         assert 1 <= finding.line <= len(lines), f"line {finding.line} of {len(lines)}"

@@ -11,7 +11,7 @@ _LOWEST = re.compile(r"([\w.-]+)>=([\w.]+)")
 
 
 def requirements(pyproject: Path) -> list[str]:
-    """``["numpy==1.26", ...]`` of the dependencies and of what generating needs; what runs the tests as it is."""
+    """``["numpy==1.26", ...]`` of the dependencies and of what generating needs; and of the test tools as they are."""
     known = msgspec.toml.decode(pyproject.read_bytes())
     needed = [*known["project"]["dependencies"], *known["project"]["optional-dependencies"]["generate"]]
     bounds = {text: _LOWEST.match(text) for text in needed}

@@ -28,7 +28,7 @@ def small(element: ElementType, shape: tuple[int, ...], random: np.random.Genera
 
 @functools.cache
 def one_of_each() -> list[Instruction]:
-    """The instructions that multiply; of those that differ in n or in the order of metadata alone, one."""
+    """The instructions that multiply; one of those that differ only in n or in the order of metadata."""
     by_layouts: dict[object, Instruction] = {}
     for instruction in ptxmma.instructions():
         if instruction.operation == "multiply" and (not instruction.variant.ranging or instruction.extents["n"] <= 16):
@@ -78,7 +78,7 @@ class Operands:
             self.scales = {name: self._scale(instruction, random, draw, name) for name in "ab"}
 
     def product(self) -> Array:
-        """What small integers give exactly; of single bits under exclusive or too."""
+        """The exact product of small integers, or of single bits under exclusive or."""
         a, b, c = (matrix.astype(np.float64) for matrix in (self.a, self.b, self.c))
         if self._exclusive:
             return np.asarray((a[..., :, :, None] != b[..., None, :, :]).sum(-2) + c)

@@ -1,4 +1,4 @@
-"""What tests of pages share: the sessions that a page shows, in which a shell runs commands and prints what they say.
+"""What tests of pages share: the sessions on a page, in which a shell runs commands and prints their output.
 
 What follows a dollar sign is run, with the lines after it that begin with ``>``; then comes what it prints.  A line of three dots stands
 for any number of lines.
@@ -18,7 +18,7 @@ _MARKDOWN = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 
 
 def sessions(page: str) -> Iterator[tuple[str, str]]:
-    """Each command of a page in reStructuredText or Markdown, and what it prints."""
+    """Each command on a page in reStructuredText or Markdown, with its output."""
     blocks = [re.sub(r"^   ", "", block, flags=re.M) for block in _RST.findall(page)] + _MARKDOWN.findall(page)
     for block in blocks:
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
@@ -36,7 +36,7 @@ def surroundings(folder: Path) -> dict[str, str]:
 
 
 def printed(command: str, folder: Path, **environment: str) -> str:
-    """What a command says in a folder."""
+    """The output of a command in a folder."""
     environment |= surroundings(folder)
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

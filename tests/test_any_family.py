@@ -64,7 +64,7 @@ def database(out: Path) -> Path:
 
 
 class Held(NamedTuple):
-    """What the registers of the threads hold: element ``i`` of thread ``lane`` is at ``at(lane, i)``, by axis."""
+    """The layout of a fragment: element ``i`` of thread ``lane`` is at ``at(lane, i)``, by axis."""
 
     axes: dict[str, int]
     threads: int
@@ -77,7 +77,7 @@ class Held(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Whose address is that of what: ``lane(*place)`` gives it."""
+    """The layout of an address: thread ``lane(*place)`` gives the address of a place."""
 
     axes: dict[str, int]
     lane: Callable[..., int]
@@ -133,7 +133,7 @@ def test_the_places_of_this_file_are_one_to_one() -> None:
 
 
 def _moved(bits: dict[str, list[tuple[str, int]]], **inputs: int) -> dict[str, int]:
-    """What the bits of the inputs become."""
+    """The outputs of a bit map."""
     moved: dict[str, int] = {}
     for name, value in inputs.items():
         for bit, (output, place) in enumerate(bits.get(name, ())):
@@ -378,7 +378,7 @@ def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: 
     row = layout.axes["col"] * bits // 8
     start, image = 4096, np.random.default_rng(1).integers(0, 256, 64 * row, np.uint8)
     order = np.random.default_rng(2).permutation(64)  # rows anywhere, in any order
-    addresses = np.full(32, 3)  # what is ignored may be anything
+    addresses = np.full(32, 3)  # ignored addresses may be anything
     values = np.zeros(list(layout.axes.values()), f"u{bits // 8}")
     for lane, place in given.places():
         addresses[lane] = start + row * order[lane]
@@ -443,7 +443,7 @@ def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None
 
 
 def _cells(picture: str) -> list[list[str]]:
-    """The texts of a picture's cells that name threads, line by line; lines that repeat are written out."""
+    """The cells of a picture that name threads, line by line; repeated lines are written out."""
     lines: dict[str, list[str]] = {}
     every = []
     for anchor, text, used in re.findall(r'<text(?: id="(u\d+)")? y="\d+">(<tspan.*?)</text>|<use href="#(u\d+)"', picture):
@@ -666,7 +666,7 @@ static_assert(PTXMMA_SPREAD_WCOLS_OUT_B8_ELEMENTS(96) == 12, "");
 # --- beside others ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_families_stand_beside_the_real_ones(tmp_path: Path) -> None:
+def test_the_families_join_the_real_ones(tmp_path: Path) -> None:
     overlay = tmp_path / "overlay"
     shutil.copytree(_ODD / "instructions", overlay / "instructions")
     shutil.copy(_ODD / "layouts.yaml", overlay / "odd_layouts.yaml")

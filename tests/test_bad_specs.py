@@ -202,7 +202,7 @@ _SPARSITY_CASES = {
 def test_bad_sparsity(toy: Path, name: str | None) -> None:
     path = toy / "sparsity.yaml"
     path.write_text(_SPARSITY, encoding="utf-8")
-    if name is None:  # what the cases break is sound
+    if name is None:  # the unbroken spec is sound
         assert _run("validate", "--spec", toy).exit_code == 0
         return
     old, new, message = _SPARSITY_CASES[name]
@@ -236,7 +236,7 @@ def test_many_errors_are_counted(toy: Path) -> None:
     assert lines[102] == "1001 problems in the spec; nothing was written"
 
 
-# A whole kind of document that is missing: what goes, and the one error that is left.
+# A whole kind of document is missing: its file, and the only error.
 _MISSING = {
     "spec": ("spec.yaml", "spec; a spec has one"),
     "targets": ("targets.yaml", "targets; a spec has one"),
@@ -272,7 +272,7 @@ def test_two_missing_kinds_are_two_errors(tmp_path: Path) -> None:
     ]
 
 
-def test_what_an_operand_lacks_is_said_once_for_a_form(toy: Path) -> None:
+def test_a_missing_part_of_an_operand_is_one_error_for_a_form(toy: Path) -> None:
     _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]')
     result = _run("validate", "--spec", toy)
     assert result.stderr.count("no entry of register_layouts covers operand 'b'") == 1
@@ -319,7 +319,7 @@ def test_two_families_with_one_file(toy: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["loop", "fifo", "directory", "dangling"])
-def test_what_is_no_regular_file(toy: Path, kind: str) -> None:
+def test_files_that_are_not_regular(toy: Path, kind: str) -> None:
     path = toy / "x.yaml"
     if kind == "directory":
         path.mkdir()
@@ -429,7 +429,7 @@ def test_a_type_with_two_containers(tmp_path: Path) -> None:
 
 
 def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
-    """A formula that reads a qualifier's number gives layouts that only a name can tell apart."""
+    """A formula that reads a qualifier's number gives layouts that need different names."""
     instruction, layouts = toy / "instructions/toy.yaml", toy / "layouts.yaml"
     _edit(instruction, 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1, "sad": 2}}')
     _edit(instruction, 'mood: ["", "happy", "sad"]', 'mood: ["happy", "sad"]')
@@ -495,7 +495,7 @@ def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, edits: di
 
 
 def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(tmp_path: Path) -> None:
-    """Whatever they are called; a window of columns is along the axis that a product adds up, which this layout lacks."""
+    """Axes of any name are compared; a window of columns needs the axis along which a product adds, which this layout lacks."""
     spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
     old = '      col: "lane + 32 * (i // 4 % 2)"\n'
     stated = '    stated:\n      - {section: "3.3", of: {tile: "r4c64"}, at: {row: "i & 3", slab: "i >> 3"}}\n'

@@ -63,7 +63,7 @@ def test_expressions_say_what_the_map_says(targets: list[tuple[str, int]], split
 
 
 def test_every_layout_covers_its_matrix_exactly_once(catalog: Catalog) -> None:
-    """Counted anew, from the maps alone: the derivation proved the same of the formulas."""
+    """Counted from the maps alone; the derivation proves the same for the formulas."""
     for layout in catalog.database.layouts:
         points = domain(layout.map.inputs)
         image = layout.map.evaluate(points)

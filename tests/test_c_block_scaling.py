@@ -89,7 +89,7 @@ def _encoded(library: ctypes.CDLL, name: str, values: Any) -> Any:
 
 
 def _floats() -> Any:
-    """Floats of every exponent and sign, with all that rounding can hang on in their upper bits; infinities, no NaN."""
+    """Floats of every exponent and sign, with all upper bits that rounding depends on; infinities, but no NaN."""
     upper = np.arange(1 << 16, dtype=np.uint32) << 16
     bits = np.concatenate(
         [upper, upper | 1, upper | 0x8000, upper | 0xFFFF, np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, np.uint32)]
@@ -134,7 +134,7 @@ def test_scale_types_encode_as_their_kind_does(catalog: Catalog, library: ctypes
 
 
 def _packed(codes: Any, form: Format) -> Any:
-    """Codes as C has them: of 4 bits two in a byte, the first one low."""
+    """Codes as C stores them: two of 4 bits in a byte, the first one low."""
     flat = codes.view(np.uint8).reshape(-1)
     return flat[::2] | flat[1::2] << 4 if form.element.bits == 4 else flat
 
@@ -146,7 +146,7 @@ def _matrix(rows: int, cols: int, seed: int) -> Any:
 
 
 def _clamped(matrix: Any, form: Format, tensor_scale: float = 1) -> Any:
-    """What C takes of a matrix that Python is to saturate."""
+    """The matrix for C where Python saturates."""
     most = np.float32(form.element.largest * form.scale.largest * tensor_scale) if form.scale.mantissa else np.float32(np.inf)
     return matrix.clip(-most, most)
 
@@ -228,7 +228,7 @@ def test_errors_write_nothing(catalog: Catalog, library: ctypes.CDLL) -> None:
             quantise: Any = quantise,
             dequantise: Any = dequantise,
         ) -> int:
-            """What quantisation returns; the way back returns the same, unless it is about the numbers."""
+            """The status of quantisation; dequantisation must return the same, unless it is about the numbers."""
             elements, scales, back = np.full(1024, 0x12, np.uint8), np.full(1024, 0x12, np.uint8), np.full(1024, 7, np.float32)
             sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
             last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
@@ -337,7 +337,7 @@ def test_blocks_that_would_saturate_are_refused(library: ctypes.CDLL) -> None:
         assert set(elements.tolist() + scales.tolist()) == {0xA5}, "nothing is written"
 
 
-def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL, include: Path) -> None:
+def test_scale_factors_are_where_the_formulas_say(catalog: Catalog, library: ctypes.CDLL, include: Path) -> None:
     header = (include / "ptxmma" / "block_scaling.h").read_text(encoding="utf-8")
     layouts = [layout for layout in catalog.database.layouts if layout.kind == "scale"]
     assert layouts
@@ -372,7 +372,7 @@ def test_scale_factors_stand_where_the_formulas_say(catalog: Catalog, library: c
                         expected[place["lane"]] |= np.uint32(scales[row, block]) << np.uint32(8 * place["byte"])
                     np.testing.assert_array_equal(registers, expected)
                     full, back = expected.copy(), np.zeros_like(given)
-                    full[expected == 0] = 0x5A5A5A5A  # what the ids do not select is not read
+                    full[expected == 0] = 0x5A5A5A5A  # bytes that the ids do not select are not read
                     assert unpack(_pointer(full), *last, _pointer(back), *steps) == _OK
                     np.testing.assert_array_equal(back, given)
         ids_of = [ctypes.c_uint32(ids[0]) for ids in (byte_ids, thread_ids)]

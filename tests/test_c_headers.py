@@ -1,4 +1,4 @@
-"""The generated C headers: they compile everywhere, they say what the model says, and the layouts cost no branch.
+"""The generated C headers: they compile everywhere, agree with the model, and compute layouts without a branch.
 
 Most tests load the headers as a shared library: with ``PTXMMA_FN`` defined as nothing every function is external, and a few
 lines of C sweep a function over its whole domain, so that a table comes back in one call.
@@ -112,7 +112,7 @@ def library(
 
 @pytest.fixture(scope="module")
 def users(catalog: Catalog) -> dict[str, list[tuple[Instruction, Operand]]]:
-    """For each layout the instructions and operands that have it; of many values of n the smallest and the largest."""
+    """For each layout, the instructions and operands that have it; of many n the smallest and the largest."""
     by_layout: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
     for instruction in catalog.all():
         ranging = instruction.variant.ranging
@@ -272,7 +272,7 @@ def test_addresses_agree_with_the_model(catalog: Catalog, library: Library, user
 
 
 def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_path: Path) -> None:
-    """Registers and elements of every operand of every variant, as the compiler works the macros out."""
+    """Registers and elements of every operand of every variant, as the compiler evaluates the macros."""
     lines: dict[str, None] = {}
     header = (core / "ptxmma" / "ptxmma.h").parent
     macros = "".join(path.read_text(encoding="utf-8") for path in header.glob("*.h"))
@@ -460,8 +460,8 @@ def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Librar
         }
 
 
-def test_types_and_qualifiers_of_the_lists_tell_variants_apart(catalog: Catalog, library: Library) -> None:
-    """A generator can do with the fields alone: no two variants of an instruction agree in all of them, and each says what is so."""
+def test_types_and_qualifiers_of_the_lists_distinguish_variants(catalog: Catalog, library: Library) -> None:
+    """The fields identify a variant: no two of an instruction agree in all of them, and each is right."""
     rows = [_Variant(*row) for row in _rows(library, "ptxmma_describe_variant", _counts(library)[3], *_variant_fields(library))]
     known = {instruction.identifier: instruction.variant for instruction in catalog.all()}
     seen = set()
@@ -557,7 +557,7 @@ def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library) -> N
 
 
 def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library) -> None:
-    """A pattern that starts off its grid is swizzled as one that starts on it."""
+    """A pattern off its grid is swizzled like one on it."""
     for mode in memory.swizzles:
         for start in range(0, 2048, 128):
             offset = library.call("ptxmma_base_offset", mode.encoding, start)
@@ -606,7 +606,7 @@ def test_values_too_large_for_a_field_leave_its_neighbours_alone(memory: SharedM
 
 
 def test_a_made_up_family_needs_no_more_than_its_spec(root: Path, compilers: dict[str, list[str]], tmp_path: Path) -> None:
-    """Without sparsity, block scaling and shared memory: there are no headers for them, and what remains compiles."""
+    """Without sparsity, block scaling and shared memory: their headers are missing, and the rest compiles."""
     catalog = pipeline.read(root / "tests" / "toy")
     core = write_headers(catalog, tmp_path, "c_headers")
     families = {c_text.identifier(entry.family) for entry in catalog.database.spec.instructions}

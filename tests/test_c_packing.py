@@ -50,9 +50,9 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def functions(catalog: Catalog) -> list[Function]:
-    """For every layout and way of lying in memory an operand; of many values of n the smallest, one between, and the largest.
+    """An operand for every layout and packing in memory; of many n the smallest, one between, and the largest.
 
-    The families that multiply have functions; those that only load, store or transpose move matrices themselves.
+    Only the families that multiply have functions; loads, stores and transpositions move matrices themselves.
     """
     by_name: dict[tuple[str, int | None], Function] = {}
     families = {entry.family for entry in catalog.database.spec.instructions if entry.operation == "multiply"}
@@ -111,7 +111,7 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
         for place in np.ndindex(products, rows, cols):
             _put(memory, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]])
 
-        # What every thread should hold, element by element.
+        # The registers of every thread, element by element.
         threads, elements, element_bits = operand.layout.threads, operand.elements, operand.bits
         lane, i = np.indices((threads, elements))
         row, col = (np.broadcast_to(one, lane.shape) for one in operand.coords(lane, i))
@@ -136,7 +136,7 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
         assert np.array_equal(registers[:-1], expected), function.stem
         assert np.array_equal(registers[-1], guard), function.stem
 
-        # Back, over other bits: elements as they were, all else untouched.
+        # Back over other bits: the same elements, and nothing else changes.
         other = memory.copy()
         for place in np.ndindex(products, rows, cols):
             _put(other, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]] ^ 1)

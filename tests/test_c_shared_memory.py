@@ -1,4 +1,4 @@
-"""The C header of matrices in shared memory equals the Python library bit for bit, on the host and the device, and refuses the same."""
+"""The C header of matrices in shared memory equals the Python library bit for bit, on host and device, and refuses the same input."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
 
 
 def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
-    """Those of Python, and an error where it has none."""
+    """The boxes of Python, or an error."""
     outcomes = set()
     large = (SharedLayout("f16", "K", "128B", rows, 128) for rows in (8, 256, 264, 512, 1016))
     for layout in itertools.chain(_layouts(), large):
@@ -252,7 +252,7 @@ def test_the_swizzle_of_a_tensor_map(cc: str, include: Path, tmp_path: Path) -> 
 
 
 def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
-    """The same bits where Python has a descriptor, an error where it has none."""
+    """The bits of Python's descriptor, or an error."""
     outcomes = set()
     for layout in _layouts():
         given = ctypes.byref(_Layout.of(layout))

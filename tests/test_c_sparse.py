@@ -178,10 +178,10 @@ def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     frames = {line.split()[0] for line in done.stderr.splitlines() if "bytes stack frame" in line}
-    assert frames == {"0"}  # what is known of a pattern is constants, not memory
+    assert frames == {"0"}  # a pattern is made of constants, not memory
 
 
-# What is wrong is found before anything is launched, so that no device is needed; addresses are never followed.
+# Errors come before a launch, so the test needs no device; addresses are never followed.
 _REFUSED = """
 #include <ptxmma/cuda/sparse.cuh>
 using namespace ptxmma::sparse;
@@ -351,7 +351,7 @@ def test_python_agrees_bit_for_bit(library: ctypes.CDLL, kinds: list[Kind], seed
     assert call("prune", 3, cols, dense, cols, result, cols) == _OK
     assert np.array_equal(unpacked(result, 3, cols, kind.bits, cols), matrix.view(plain))
 
-    # A mask keeps what it names, infinities and NaNs too, but no negative zeros.
+    # A mask keeps what it names, with infinities and NaNs, but turns negative zeros positive.
     every = random.integers(0, 1 << kind.element.bits, (3, cols), dtype=np.uint64)
     every[random.random(every.shape) < 0.2] = 1 << (kind.element.bits - 1)
     mask = random.random((3, cols // kind.pattern.unit, 1)).reshape(3, -1, kind.units).argsort(-1).argsort(-1) < kind.kept
@@ -390,7 +390,7 @@ def test_a_set_of_halves_is_that_of_the_chunk(cc: str, include: Path, kinds: lis
     library.first_difference.restype = ctypes.c_size_t
     random = np.random.default_rng(7)
     chunks = random.integers(0, 2**64, 20000, dtype=np.uint64)
-    for unit in (4, 8, 16, 32):  # with units that are zero, or have nothing but their top or lowest bit
+    for unit in (4, 8, 16, 32):  # with units that are zero, or have only their top or lowest bit
         for low in range(0, 64, unit):
             keep = random.choice(np.array([0, 1, 1 << (unit - 1), (1 << unit) - 1], np.uint64), len(chunks))
             chunks &= ~np.uint64(((1 << unit) - 1) << low) | keep << np.uint64(low)
@@ -419,7 +419,7 @@ def test_every_legal_field_is_decompressed(library: ctypes.CDLL, kinds: list[Kin
 # --- errors -----------------------------------------------------------------------------------------------------------------
 
 
-def test_errors_tell_the_first_place_and_write_nothing(library: ctypes.CDLL, kinds: list[Kind]) -> None:
+def test_errors_name_the_first_place_and_write_nothing(library: ctypes.CDLL, kinds: list[Kind]) -> None:
     random = np.random.default_rng(5)
     for kind in kinds:
         call, chunk = Call(library, kind), kind.pattern.chunk

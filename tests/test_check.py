@@ -1,4 +1,4 @@
-"""`ptxmma check`: what it reads, what it says of each instruction, and that ptxas says the same."""
+"""`ptxmma check`: the text that it reads, and its findings about instructions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 SPARSE = f"{SP} {D}, {A}, {A}, {C}, %r0, 0;"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 
-#: One register file for everything that is asked here.
+#: The registers of every module here.
 DECLARED = """.reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<9>; .reg .f64 %fd<9>; .reg .pred %p<9>; .reg .b16 %rs<9>; .reg .u32 %u<9>;
 .reg .s32 %s<9>; .reg .f16x2 %h<9>; .reg .u64 %ud<9>; .reg .s64 %sd<9>; .reg .u16 %us<9>;
 .reg .v4 .b32 %v; .reg .v2 .b32 %v2; .reg .v4 .f32 %vf; .reg .f16 %hh<9>; .reg .b8 %b8; .reg .b128 %q<4>;
@@ -53,7 +53,7 @@ def checked(body: str, **keys: str) -> Findings:
 
 
 def reported(body: str, **keys: str) -> list[tuple[str, str]]:
-    """Severity and rule of what is found."""
+    """Severity and rule of each finding."""
     return [(each.severity, each.rule) for each in checked(body, **keys)]
 
 
@@ -101,7 +101,7 @@ def test_what_compilers_write_is_read(text: str) -> None:
         "mma: bra mma;",
     ],
 )
-def test_what_is_no_matrix_instruction_is_passed_over(text: str) -> None:
+def test_other_instructions_are_passed_over(text: str) -> None:
     assert checked(text) == Findings(0, ())
 
 
@@ -155,7 +155,7 @@ def test_pieces_make_no_difference(size: int) -> None:
     assert checker.check(data).instructions == 8
 
 
-def test_findings_stand_in_the_order_of_their_places() -> None:
+def test_findings_are_in_the_order_of_their_places() -> None:
     unordered = SP.replace("::ordered_metadata", "")
     findings = checked(f"mma.bad;\n@%r1 {SOUND.replace('%r3', '%r99').replace('%f7', '%f99')}\n{unordered} {D}, {A}, {A}, {C}, %r0, 7;")
     places = [(each.line, each.column) for each in findings]
@@ -273,7 +273,7 @@ def test_the_closest_takes_the_fewest_changes(spelling: str, words: str) -> None
     ["ldmatrix.sync.aligned.m16n16.x1.trans.b8", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", WGMMA, SP],
 )
 def test_the_targets_that_support_an_instruction_are_complete(catalog: Catalog, spelling: str) -> None:
-    """From those that are named it follows for all others; how many these are is said."""
+    """The named targets imply all others, and the message has their number."""
     instruction = catalog.find(spelling)
     accepts = instruction.accepted_by()
     message = checked(f"{spelling};", version="9.4", target="sm_75").findings[0].message
@@ -411,7 +411,7 @@ def test_what_assemblers_take_besides(text: str, target: str, rules: list[tuple[
     ],
 )
 def test_lists_are_as_the_manual_has_them(text: str, places: list[str]) -> None:
-    """Also where some assembler accepts them on some target."""
+    """Even if some assembler accepts them on some target."""
     for target in ("sm_90a", "sm_120a") if SCALED not in text else ("sm_120a",):
         errors = [each for each in checked(text, target=target) if each.severity == "error"]
         assert [(each.rule, each.source[each.caret :][: each.length]) for each in errors] == [("list", place) for place in places]
@@ -437,7 +437,7 @@ def test_a_placeholder_fits_in_every_list(catalog: Catalog) -> None:
         assert legality.accepts(known[0], values, "sm_120a")
 
 
-def test_of_another_number_of_operands_the_list_is_told_whose_lists_stand_there() -> None:
+def test_another_number_of_operands_is_compared_with_the_closest_list() -> None:
     lists = "d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b"
     first = checked(f"{WGMMA} {D}, %rd1, %rd2, %p0, 1, 1, 0;").findings[0]
     assert first.message == f"7 operands, 1 too few, where it takes {lists}, imm-trans-a, imm-trans-b"
@@ -525,7 +525,7 @@ def run(*arguments: str, text: str = "") -> tuple[int, str]:
 
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """As a shell runs it, with both streams."""
+    """Run it as a shell does, with both streams."""
     return subprocess.run([sys.executable, "-m", "ptxmma", "check", *arguments], capture_output=True, text=True, check=False)
 
 
@@ -736,7 +736,7 @@ def test_constant_expressions(text: str, value: int | None) -> None:
 
 
 def test_every_instruction_of_the_database_is_sound(catalog: Catalog) -> None:
-    """In each of its operand forms, on each kind of target that has it, and nowhere else."""
+    """In each operand form, on each kind of target that has it, and on no other."""
     checker = Checker(catalog.database, follow=False)
     for instruction in itertools.islice(catalog.all(), 0, None, 7):
         accepted = instruction.accepted_by()

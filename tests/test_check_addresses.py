@@ -1,4 +1,4 @@
-"""`ptxmma check` on what places a matrix in memory: the address, its register or variable, its offset, and the stride."""
+"""`ptxmma check` on addresses: registers, variables, offsets and strides."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEAD = """.version 9.0
 
 
 def rules(line: str) -> list[str]:
-    """Severity and rule of what is reported about a line of a kernel."""
+    """Severity and rule of each finding about a line of a kernel."""
     return [f"{each.severity}: {each.rule}" for each in check(f"{HEAD}{line}\nret;\n}}\n", follow=False)]
 
 

@@ -1,4 +1,4 @@
-"""Which files ``ptxmma check`` reads, in which language, and what it says of those that it does not read."""
+"""Which files ``ptxmma check`` reads, in which language, and its messages about the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_ending_has_its_language(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["kernel", "kernel.tpp", "kernel.txt"])
 @pytest.mark.parametrize("text", [BAD, CUDA, LLVM, "  wgmma.fence.sync.bad;\n"])
-def test_other_endings_are_told_by_their_text(name: str, text: str, tmp_path: Path) -> None:
+def test_other_endings_are_recognised_by_their_text(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert run(tmp_path / name)[0] == 1
     assert run(text=text)[:2] == (1, [line.replace(str(tmp_path / name), "-") for line in run(tmp_path / name)[1]])
@@ -107,7 +107,7 @@ def test_directories(tmp_path: Path) -> None:
 
 
 def test_directories_of_git(tmp_path: Path) -> None:
-    """What is ignored is left out; what is not yet tracked is not; a program in the repository's configuration does not run."""
+    """Ignored files are left out, untracked ones are not, and a program in the repository's configuration does not run."""
     tree(tmp_path)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     subprocess.run(["git", "-C", tmp_path, "add", "a.ptx"], check=True)

@@ -1,4 +1,4 @@
-"""Fences and waits of asynchronous instructions: what is told, and what is not."""
+"""Fences and waits of asynchronous instructions: the missing ones, and nothing else, are reported."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_order_of_the_manual_is_sound() -> None:
         ([_FENCE, _MMA.replace(_D, "{%r20, %r21, %r22, %r23}"), _FROM_REGISTERS.replace("%r0", "%r21"), _COMMIT, _WAIT], _WAIT_MISSING, 2),
     ],
 )
-def test_what_is_told(body: list[str], rule: str, place: int) -> None:
+def test_each_hazard_is_reported(body: list[str], rule: str, place: int) -> None:
     assert reported(*body) == [(rule, body[place])]
 
 
@@ -93,15 +93,15 @@ def test_what_is_told(body: list[str], rule: str, place: int) -> None:
         ["ld.global.b64 %d9, [%d3];", _FENCE, "mov.b64 {%r0, %r1}, %d9;", _FROM_REGISTERS, _COMMIT, _WAIT],
         ["add.u32 %r20, %r21, %r22;", _FENCE, "mov.b32 %r19, %r20; mov.b32 %r0, %r19;", _FROM_REGISTERS, _COMMIT, _WAIT],
         [_FENCE, "{ .reg .f32 %f1; mov.f32 %f1, 0f00000000; }", _MMA, _COMMIT, "{ .reg .f32 %f<4>; add.f32 %f1, %f2, %f3; }", _WAIT],
-        ["@%p1 bra A;", _FENCE, "A:", _MMA, _COMMIT, _WAIT],  # p1 may say that there was a fence
+        ["@%p1 bra A;", _FENCE, "A:", _MMA, _COMMIT, _WAIT],  # p1 may be true only after a fence
         [_FENCE, _MMA, _COMMIT, "@%p1 bra A;", _WAIT, "A:", "@%p1 bra B;", _READ, "B:", _WAIT],
         [_FENCE, _MMA, _COMMIT, "@%p1 wgmma.wait_group.sync.aligned 0;", "@%p1 " + _READ, _WAIT],
         [_FENCE, "@%p1 " + _WRITE, "@!%p1 " + _MMA, "@!%p1 " + _COMMIT, _WAIT],
-        ["bra A;", _MMA, "A:"],  # nobody comes there
+        ["bra A;", _MMA, "A:"],  # unreachable
         [_FENCE, _MMA, _COMMIT, "@%p1 bra A;", "trap;", "A:", _WAIT, _READ],
     ],
 )
-def test_what_is_not_told(body: list[str]) -> None:
+def test_sound_code_has_no_findings(body: list[str]) -> None:
     assert reported(*body) == []
 
 
@@ -123,7 +123,7 @@ def loop(*body: str) -> list[str]:
 
 
 def test_loops() -> None:
-    """The first round finds what came before, the others what the loop left."""
+    """The first round sees what came before the loop, the others what the loop left."""
     sound = [_FENCE, _MMA, _COMMIT, _WAIT_1]
     assert reported(*loop(*sound), _WAIT, _READ) == []
     assert reported(*loop(*sound), _READ, _WAIT) == [(_WAIT_MISSING, _READ)]
@@ -151,7 +151,7 @@ def test_nested_loops_and_tables_of_branches() -> None:
 
 
 def test_labels_of_blocks() -> None:
-    """Compilers paste the same block again and again, each with its own label of the same name."""
+    """Compilers repeat a block, each with its own label of the same name."""
     block = "{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2; @P1 bra DONE; bra LAB_WAIT; DONE: }"
     assert reported(block, _FENCE, block, _MMA, _COMMIT, block, _WAIT, block, _READ) == []
     assert reported(block, _FENCE, block, _MMA, _COMMIT, block, _READ, block) == [(_WAIT_MISSING, _READ)]
@@ -186,7 +186,7 @@ def test_nothing_is_followed_if_it_is_not_wanted() -> None:
 
 
 def test_a_module_for_debugging_has_one_note() -> None:
-    """Its compiler makes copies between any two instructions."""
+    """A compiler for debugging copies registers between any two instructions."""
     body = [_MMA, _READ]
     sound = module(body)
     twice = sound + sound[sound.index(".visible") :].replace("kernel", "other")
@@ -224,7 +224,7 @@ def test_anything_is_followed_to_its_end(catalog: Catalog, body: list[str]) -> N
 
 
 def test_many_branches_take_no_time() -> None:
-    """A function that would need too much memory is not followed."""
+    """A function that would take too much memory is not followed."""
     accumulators = "{" + ", ".join(f"%f{number}" for number in range(128)) + "}"
     mma = f"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {accumulators}, %d0, %d1, 1, 1, 1, 0, 0;"
     body = [_FENCE, mma, *(f"$L{number}: mov.f32 %f{number % 128}, %f1; @%p1 bra $L{number // 2};" for number in range(20_000)), _READ]
@@ -232,7 +232,7 @@ def test_many_branches_take_no_time() -> None:
 
 
 def test_a_table_of_many_branches_is_passed_over() -> None:
-    """Each of its branches may be every one of its targets."""
+    """Each branch may go to every target."""
     labels = [f"$L{number}" for number in range(1000)]
     body = [_FENCE, _MMA, f"$T: .branchtargets {', '.join(labels)};", *(f"{label}: brx.idx %r1, $T;" for label in labels), _READ]
     assert reported(*body) == []
@@ -273,7 +273,7 @@ __global__ void kernel(const uint32_t* in, float* out, uint64_t b, int tiles, in
 
 @pytest.mark.nvcc
 def test_code_of_a_compiler(nvcc: str, tmp_path: Path) -> None:
-    """Registers are copied, branches turned round: the sound kernel stays sound, and each part that it needs is missed."""
+    """The compiler copies registers and turns branches round; the sound kernel stays sound, and each missing part is reported."""
     (tmp_path / "kernel.cu").write_text(_KERNEL, encoding="utf-8")
     command = [nvcc, "-ptx", "-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a", "-o", "kernel.ptx", "kernel.cu"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)

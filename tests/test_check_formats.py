@@ -52,7 +52,7 @@ def test_text_points_at_the_token() -> None:
     assert caret.strip() == "^~~~~~~~~"
 
 
-def test_a_caret_stands_under_wide_characters_and_those_without_width() -> None:
+def test_a_caret_is_under_wide_characters_and_those_without_width() -> None:
     source = "// 漢e\N{COMBINING ACUTE ACCENT} mma.bad;"
     caret = formats.text(one(source=source, caret=source.index("mma"), column=8)).splitlines()[2]
     assert caret == "    " + " " * len("// ") + "  " + " " + " " + "^~~~~~~"
@@ -104,7 +104,7 @@ def test_no_source_line_is_a_workflow_command(source: str) -> None:
     assert shown[caret.index("^") :] == "mma.bad;"
 
 
-def test_a_sarif_log_is_no_longer_than_github_takes() -> None:
+def test_a_sarif_log_fits_in_githubs_limit() -> None:
     note, error = one(severity="note").findings[0], one().findings[0]
     results = json.loads(formats.sarif(Findings(30_000, (*[note] * 29_999, error)), RULES))["runs"][0]["results"]
     assert len(results) == 25_000
@@ -155,7 +155,7 @@ def test_sarif_has_places_and_rules() -> None:
     assert place["artifactLocation"] == {"uri": "a.ptx"}
 
 
-def test_a_rule_that_nobody_describes_is_no_sarif() -> None:
+def test_a_rule_without_a_description_has_no_sarif() -> None:
     with pytest.raises(KeyError):
         formats.sarif(one(rule="a-rule-that-is-not-there"), RULES)
 
@@ -210,7 +210,7 @@ def test_a_token_does_not_end_behind_its_line() -> None:
     assert read_command(formats.github(one(length=1000)))[1]["endColumn"] == "11"
 
 
-def test_names_that_are_no_text_are_printed() -> None:
+def test_names_that_are_not_utf8_are_printed() -> None:
     """A path may have bytes that are not UTF-8."""
     findings = one(file="bad\udcff.ptx")
     for text in (formats.text(findings), formats.as_json(findings), formats.sarif(findings, RULES), formats.github(findings)):
@@ -227,7 +227,7 @@ def page(root: Path) -> str:
 
 @pytest.fixture
 def shown_files(page: str, tmp_path: Path) -> dict[str, Path]:
-    """The files that the guide shows, each under its name."""
+    """The files in the guide, by name."""
     files = {}
     for name, lines in re.findall(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", page, re.M):
         files[name] = tmp_path / Path(name).name
@@ -236,7 +236,7 @@ def shown_files(page: str, tmp_path: Path) -> dict[str, Path]:
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a shell says to a command."""
+    """The output of a command in a shell."""
     return subprocess.run(
         ["bash", "-e", "-c", command],
         cwd=folder,
@@ -258,7 +258,7 @@ def test_the_guide_shows_what_happens(page: str, shown_files: dict[str, Path], t
 
 
 def test_the_action_of_the_guide_runs(shown_files: dict[str, Path], tmp_path: Path) -> None:
-    """Its steps fail on bad files and pass on good ones; the log that it uploads is there in both cases."""
+    """Its steps fail on bad files and pass on good ones, and both leave a log to upload."""
     yaml = pytest.importorskip("yaml")
     steps = yaml.safe_load(shown_files[".github/workflows/ptx.yml"].read_text(encoding="utf-8"))["jobs"]["check"]["steps"]
     commands = [step["run"] for step in steps if "run" in step and not step["run"].startswith("pip ")]

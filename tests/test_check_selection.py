@@ -1,4 +1,4 @@
-"""Which findings ``ptxmma check`` reports: options, files of configuration, comments; and what the rules say of themselves."""
+"""Which findings ``ptxmma check`` reports: options, configuration files, comments; and the rules' own pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = module(f"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {_OPERANDS}
 
 @pytest.mark.parametrize("code", [code for code, rule in RULES.items() if rule.bad])
 def test_examples(code: str) -> None:
-    """The example breaks its rule and no other; mended, it breaks none."""
+    """The example breaks its rule only, and breaks none once mended."""
     assert {finding.rule for finding in check(module(RULES[code].bad))} == {code}
     assert not check(module(RULES[code].good)).findings
 
@@ -77,7 +77,7 @@ def test_statistics(file: Path) -> None:
     assert done.exit_code == 1
 
 
-def test_a_rule_that_is_not_there(file: Path) -> None:
+def test_an_unknown_rule(file: Path) -> None:
     code, _, said = ask("--select", "imediate", str(file))
     assert (code, said) == (2, "Error: unknown rule 'imediate'; closest: immediate, predicate, metadata")
 

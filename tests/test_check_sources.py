@@ -1,4 +1,4 @@
-"""PTX in the strings of other languages: what is found, where it stands, and what is passed over."""
+"""PTX in the strings of other languages: findings, their places, and what is passed over."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sources:
         self._opcodes = Opcodes(self._spec)
 
     def uncovered(self, text: str, language: str = "c++") -> tuple[int, int]:
-        """How many instructions are judged, and how many are not."""
+        """The numbers of instructions that are judged, and that are not."""
         parts = [
             self._checker.check_function(function, "file")
             for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
@@ -38,7 +38,7 @@ class Sources:
         return sum(part.instructions for part in parts), sum(part.uncovered for part in parts)
 
     def check(self, text: str, language: str = "c++") -> tuple[int, list[Finding]]:
-        """How many instructions there are, and what is found; the place of each finding is that of its token."""
+        """The number of instructions, and the findings; each must be at the place of its token."""
         parts = [
             self._checker.check_function(function, "file")
             for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
@@ -53,7 +53,7 @@ class Sources:
         return sum(part.instructions for part in parts), findings
 
     def rules(self, text: str, language: str = "c++") -> tuple[int, list[tuple[str, str]]]:
-        """How many instructions there are, and the rule of each finding with the start of the source that it points at."""
+        """The number of instructions, and the rule of each finding with the source that it points at."""
         count, findings = self.check(text, language)
         return count, [(finding.rule, finding.source[finding.caret :]) for finding in findings]
 
@@ -111,7 +111,7 @@ def test_registers_are_counted(sources: Sources) -> None:
 
 @pytest.mark.parametrize("number", [9, 10, 13, 99])
 def test_a_number_that_no_operand_has(sources: Sources, number: int) -> None:
-    """An operand that is read and written counts once: nvcc says that %10 is requested of 10."""
+    """An operand that is read and written counts once, as for nvcc."""
     text = asm(f"{_MMA} {_D}, {_A}, {{%8,%{number}}}, {_D};")
     assert sources.rules(text) == (1, [("undeclared", f'%{number}}}, {_D};"')] if number > 9 else [])
     assert sources.rules(text.replace(_IN, "OPERANDS")) == (1, [])
@@ -194,7 +194,7 @@ def test_percent_signs(sources: Sources) -> None:
         "",
     ],
 )
-def test_what_is_no_statement_or_cannot_be_known_is_passed_over(sources: Sources, text: str) -> None:
+def test_unknown_statements_are_passed_over(sources: Sources, text: str) -> None:
     assert sources.check(text) == (0, [])
 
 
@@ -251,7 +251,7 @@ def test_instructions_that_are_not_judged_are_counted(sources: Sources, text: st
     ],
 )
 def test_a_number_inside_an_opcode(sources: Sources, text: str, operand: str, rules: list[str]) -> None:
-    """The opcode is judged as the compiler completes it, where the number can be seen."""
+    """An opcode with a number in it is judged if the number is visible."""
     source = asm(f"{_MMA.replace('m16n8k16', text)} {_D}, {_A}, {_B}, {_D};", into=f"{_IN}, {operand}")
     assert [rule for rule, _ in sources.rules(source)[1]] == rules
     assert sources.uncovered(source) == (1, 0)

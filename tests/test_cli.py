@@ -266,7 +266,7 @@ def test_formats_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _terminal(arguments: list[str], columns: int, **environment: str) -> str:
-    """What a command writes to a terminal of that width."""
+    """The output of a command on a terminal of some width."""
     process, ours = pty.fork()
     if process == 0:
         kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
@@ -290,7 +290,7 @@ def test_a_wide_terminal_gets_a_line_for_each_row() -> None:
 
 
 def test_a_narrow_terminal_gets_all_of_it_folded() -> None:
-    """Between words, and never more than fits; every word is there, as often as in a wide table."""
+    """Lines break between words and fit, and every word occurs as often as in a wide table."""
     question = ["descriptor", "decode", "0x4000004000010040", "--type", "bf16", "--major", "k"]
     wide = CliRunner().invoke(main, question).output
     for columns in (70, 80, 100):
@@ -330,7 +330,7 @@ def test_a_pipe_gets_neither_colour_nor_folding(arguments: list[str]) -> None:
     assert max(map(len, text.splitlines())) > 100
 
 
-def test_a_closed_pipe_is_no_accident() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     done = subprocess.run(f"{_COMMAND} list --all | head -1", shell=True, check=True, capture_output=True, text=True)
     assert done.stderr == ""
 
@@ -388,7 +388,7 @@ def test_extras_are_those_of_the_package(root: Path) -> None:
 
 
 class _Bash:
-    """A bash at a terminal, with our completion; Ctrl-G tells what stands on its line."""
+    """A bash at a terminal with our completion; Ctrl-G prints its line."""
 
     def __init__(self) -> None:
         self._process, self._ours = pty.fork()
@@ -409,7 +409,7 @@ class _Bash:
         return out
 
     def complete(self, typed: str) -> str:
-        """What stands on the line after a tab."""
+        """The line after a tab."""
         answer = self._ask(f"{typed}\t\x07", "}}}\n")
         os.write(self._ours, b"\x15")  # empties the line
         return answer.partition("{{{")[2].partition("}}}")[0]
@@ -444,7 +444,7 @@ def test_completion_in_a_real_bash() -> None:
 
 
 def _completions(shell: str, words: list[str]) -> list[str]:
-    """What a shell is told, in Click's protocol for it."""
+    """The completions for a shell, in Click's protocol."""
     environment = os.environ | {"_PTXMMA_COMPLETE": f"{shell}_complete", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
     if shell == "fish":
         environment["COMP_CWORD"] = words[-1]
@@ -465,7 +465,7 @@ def test_completion_in_other_shells(shell: str) -> None:
 
 
 def test_completion_shows_few_words(catalog: Catalog) -> None:
-    """Each step offers what may stand up to the next dot, and every instruction can be reached."""
+    """Each step offers the text up to the next dot, and reaches every instruction."""
     from ptxmma.cli.show import command
 
     argument = next(parameter for parameter in command.params if parameter.name == "spelling")

@@ -25,7 +25,7 @@ def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_transcript_is_recorded_again(tmp_path: Path) -> None:
-    """What still matches stays, and lines that were left out are left out again."""
+    """Output that still matches stays, and lines that were left out are left out again."""
     page = ".. code-block:: console\n\n   $ echo 1\n   1\n\n   $ seq 6\n   1\n   ...\n   5\n   7\n\n   $ printf 'a\\nb'\n   ...\n   b\n"
     new = page.replace("   7\n", "   6\n")
     assert transcripts.recorded(page, "   ", tmp_path) == new

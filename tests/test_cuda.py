@@ -52,7 +52,7 @@ def front(instruction: Instruction) -> str:
 
 
 def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
-    """The instructions with a shape; of those that differ in n alone, the one with the largest."""
+    """The instructions with a shape; of those that differ only in n, the one with the largest."""
     by_front = {}
     for instruction in instructions:
         if instruction.shape is not None:
@@ -94,7 +94,7 @@ def test_a_comment_gives_the_canonical_instruction_and_what_it_requires(catalog:
 # --- the host's compiler ----------------------------------------------------------------------------------------------------
 
 
-def test_each_header_stands_alone_without_cuda(include: Path, cxx: str, tmp_path: Path) -> None:
+def test_each_header_compiles_alone_without_cuda(include: Path, cxx: str, tmp_path: Path) -> None:
     texts = {path.relative_to(include).as_posix(): path.read_text() for path in sorted(include.rglob("*.cuh"))}
     headers = [name for name, text in texts.items() if "#include <cuda_runtime.h>" not in text]
     assert len(headers) > 10
@@ -321,7 +321,7 @@ def test_examples_compile_without_a_warning(compiler: Nvcc, root: Path, example:
 
 
 @pytest.mark.nvcc
-def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path: Path) -> None:
+def test_a_made_up_family_gets_wrappers(nvcc: str, root: Path, tmp_path: Path) -> None:
     toys = pipeline.read(root / "tests/toy")
     include = write_headers(toys, tmp_path)
     kernels = Kernels("ptxmma/toy.cuh")
@@ -343,7 +343,7 @@ def test_a_family_of_the_users_own_gets_wrappers(nvcc: str, root: Path, tmp_path
 
 @pytest.mark.nvcc
 def test_the_statements_that_users_paste_make_the_instruction(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
-    """Each statement over the parameters of its function; of each instruction one variant."""
+    """Each statement over the parameters of its function, for one variant of each instruction."""
     kernels = Kernels()
     seen = set()
     for instruction in catalog.all():
@@ -396,7 +396,7 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
         ):
             name = f"{kind}_{len(names)}"
             statements = f"using namespace ptxmma; {before} {body} {after} {keep.format(kept)}"
-            # A product through descriptors of zero would be left out.
+            # A product through descriptors of zero would be optimised away.
             statements = re.sub(r"(uint64_t \w+|matrix_descriptor<\w+> \w+) = {};", r"\1 = {reinterpret_cast<uint64_t>(out)};", statements)
             lines.append(f'extern "C" __global__ void {name}(float* out) {{ {statements} }}')
         names.append((entry.name, instruction.canonical))

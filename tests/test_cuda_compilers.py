@@ -51,7 +51,7 @@ def nvrtc() -> Nvrtc:
 
 
 def _libraries() -> Iterator[str]:
-    """Where NVRTC is: in PyPI's package, or in the toolkit beside nvcc."""
+    """The places of NVRTC: PyPI's package, and the toolkit beside nvcc."""
     package, nvcc = importlib.util.find_spec("nvidia"), shutil.which("nvcc")
     for folder in package.submodule_search_locations or () if package else ():
         yield from sorted(map(str, Path(folder).glob("*/lib/libnvrtc.so.*")))
@@ -78,7 +78,7 @@ def test_nvrtc_compiles_a_kernel(nvrtc: Nvrtc) -> None:
 
 
 def test_nvrtc_refuses_the_chip_without_its_features(nvrtc: Nvrtc) -> None:
-    """It makes no second pass, as nvcc does, that would have to compile."""
+    """Unlike nvcc, it makes no second pass that would have to compile."""
     passed, log = nvrtc.compile(_KERNEL, f"-I{paths.INCLUDE}", "-arch=sm_90")
     assert not passed
     assert "ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a" in log

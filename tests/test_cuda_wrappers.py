@@ -45,7 +45,7 @@ def test_every_wrapper_makes_its_canonical_instruction(compiler: Nvcc, catalog: 
 
 
 def test_names_of_users_macros_are_left_alone(compiler: Nvcc, tmp_path: Path) -> None:
-    """Whoever calls the sizes of a problem M, N and K may include the headers behind that."""
+    """A program that defines M, N and K as macros may include the headers after them."""
     letters = "".join(f"#define {letter} 1024\n" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     call = "ptxmma::wgmma<ptxmma::shape<64, 16, 16>, ptxmma::f32, ptxmma::f16, ptxmma::f16>::call(d, a, a, true);"
     declared = "float d[8] = {}; ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K> a = {};"

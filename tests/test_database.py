@@ -64,7 +64,7 @@ def test_the_library_answers_from_the_json(catalog: Catalog, texts: dict[str, st
         assert theirs.forms == ours.forms
 
 
-def test_the_json_is_what_its_schema_says(texts: dict[str, str]) -> None:
+def test_the_json_matches_its_schema(texts: dict[str, str]) -> None:
     schema = json.loads(texts["ptxmma.schema.json"])
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
@@ -76,7 +76,7 @@ def test_the_json_is_what_its_schema_says(texts: dict[str, str]) -> None:
 
 
 def test_an_entry_of_the_json_is_a_line(catalog: Catalog, texts: dict[str, str]) -> None:
-    """So that a change of the spec shows as a change of few lines."""
+    """A change of the spec changes few lines."""
     lines = texts["ptxmma.json"].splitlines()
     assert max(map(len, lines)) < 800
     for layout in catalog.database.layouts:
@@ -120,7 +120,7 @@ def test_variants_and_qualifiers(catalog: Catalog, sql: sqlite3.Connection) -> N
 
 
 def test_extents(catalog: Catalog, sql: sqlite3.Connection) -> None:
-    """All of them, also one with the name of a qualifier, which the view shows as the qualifier."""
+    """All of them; the view shows one with the name of a qualifier as that qualifier."""
     query = "SELECT identifier, name, value FROM variant_extents JOIN variants ON variants.id = variant"
     expected = {(ins.identifier, name, value) for ins in catalog.all() for name, value in ins.extents.items()}
     assert set(sql.execute(query)) == expected
@@ -175,7 +175,7 @@ def test_layouts(catalog: Catalog, sql: sqlite3.Connection) -> None:
 
 
 def test_rules(catalog: Catalog, sql: sqlite3.Connection) -> None:
-    """Those of each variant, with the conditions already decided."""
+    """The rules of each variant, with their conditions decided."""
     query = "SELECT identifier, source, ptx FROM variant_{}"
     seen = Counter(sql.execute(query.format("requirements")))
     assert seen == Counter((ins.identifier, rule.source, rule.ptx) for ins in catalog.all() for rule in ins.requirements())
@@ -216,7 +216,7 @@ def test_every_view_of_variants_has_their_identifier(sql: sqlite3.Connection) ->
 
 
 def test_tables_follow_the_structs(sql: sqlite3.Connection, catalog: Catalog) -> None:
-    """A field of the model is a column or a table without anybody's doing."""
+    """A field of the model becomes a column or a table by itself."""
     spec = catalog.database.spec
     rows = sql.execute("SELECT name, bits, numpy FROM element_types ORDER BY position").fetchall()
     assert rows == [(entry.name, entry.bits, entry.numpy) for entry in spec.types.elements]

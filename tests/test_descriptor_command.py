@@ -1,4 +1,4 @@
-"""``ptxmma descriptor``: encoding, decoding, and what is suspicious, with what is not."""
+"""``ptxmma descriptor``: encoding, decoding, and suspicions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(address: int = 0, lbo: int = 16, sbo: int = 1024, base: int = 0, swizzl
 
 
 def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
-    """No false alarm on what the library makes itself: every type, majorness and swizzle, every step along k, several sizes."""
+    """Descriptors of the library raise no suspicion: every type, majorness and swizzle, every step along k, several sizes."""
     memory = catalog.database.spec.shared_memory
     assert memory is not None
     asked = 0
@@ -88,7 +88,7 @@ def test_what_is_suspicious(descriptor: int, expected: list[tuple[str, str]]) ->
 
 
 def test_strides_are_judged_where_they_are_used() -> None:
-    """The LBO of a swizzled K-major operand is not: any value is as good."""
+    """The LBO of a swizzled K-major operand is not used, so any value is legal."""
     for lbo in (0, 16, 48, 16384):
         assert rules(made(lbo=lbo), "K") == []
     assert rules(made(lbo=0, sbo=512, swizzle="64B"), "MN") == [("leading_byte_offset", "zero")]
@@ -110,7 +110,7 @@ def test_the_operands_of_sparse_instructions_are_judged_too() -> None:
 
 
 def test_bytes_where_units_are_meant() -> None:
-    """Also those of several groups: no matrix is so large that its strides would be meant."""
+    """Several groups too: no matrix is so large that it needs such strides."""
     assert rules(made(lbo=131072, sbo=1024), "MN") == [("leading_byte_offset", "bytes")]  # 8192 bytes: 64 columns by 64
     assert rules(made(lbo=65536, sbo=1024), "MN") == []
     for rows in (64, 128):  # 16 bytes of each

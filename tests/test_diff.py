@@ -29,7 +29,7 @@ _CD_ROW, _CD_COL = 'row: "lane // 4 + 8 * (i // 2)"', 'col: "2 * (lane % 4) + i 
 
 
 class Edit(NamedTuple):
-    """One change of the toy spec, and all that is to be found of it."""
+    """One change of the toy spec, and the expected differences."""
 
     file: str
     old: str
@@ -214,7 +214,7 @@ def test_nothing_differs(catalog: Catalog, toy: Catalog) -> None:
 
 
 def test_facts_beside_the_instructions(catalog: Catalog, tmp_path: Path) -> None:
-    """Of the real spec, which has shared memory and errata."""
+    """On the real spec, which has shared memory and errata."""
     edits = [
         ("shared_memory.yaml", "count: 32", "count: 64"),
         ("throughput.yaml", "sms: 108\n    clock: 1410", "sms: 54\n    clock: 2820"),

@@ -61,7 +61,7 @@ def operands(catalog: Catalog) -> Operands:
 
 
 def operands_of(catalog: Catalog) -> Operands:
-    """For each layout an operand that has it, and its instruction."""
+    """For each layout, an operand that has it and its instruction."""
     by_layout: Operands = {}
     for instruction in catalog.all():
         for form in instruction.forms:
@@ -91,7 +91,7 @@ def pictures_of(outputs: dict[str, str]) -> dict[str, str]:
 
 @functools.cache
 def read_picture(text: str) -> Cells:
-    """``(head, row, column) -> (first line, second line)`` of every cell of a picture, by where things stand in it."""
+    """``(head, row, column) -> (first line, second line)`` of every cell of a picture, from the places of its texts."""
     root = ET.fromstring(text)
     texts = {element.get("id"): element for element in root.iter(f"{_SVG}text") if element.get("id")}
     cells: Cells = {}
@@ -110,7 +110,7 @@ def read_picture(text: str) -> Cells:
 
 
 def read_labels(group: ET.Element, texts: dict[str | None, ET.Element], baseline: int) -> Labels:
-    """``(x, row) -> text`` of one of the two lines in the cells; what is used again stands where it is used."""
+    """``(x, row) -> text`` of one of the two lines in the cells; a text used again is at the place of its use."""
     labels: Labels = {}
     for element in group:
         used = element.tag == f"{_SVG}use"
@@ -128,8 +128,8 @@ def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[
     assert set(shown.values()) <= outputs.keys()
 
 
-def test_a_reader_can_tell_the_layouts_of_an_operand_apart(outputs: dict[str, str]) -> None:
-    """Where an operand of one shape and type has several layouts, the table says which is for which modifiers."""
+def test_the_layouts_of_an_operand_can_be_distinguished(outputs: dict[str, str]) -> None:
+    """If an operand of one shape and type has several layouts, the table names the modifiers of each."""
     tables = [text.partition("Registers and layouts\n")[2] for path, text in outputs.items() if path.startswith("instructions/")]
     links: dict[tuple[str, ...], set[str]] = {}
     for number, text in enumerate(tables):
@@ -271,7 +271,7 @@ def check_addresses(shown: dict[str, str], outputs: dict[str, str], operands: Op
 
 
 def check_continuation(layout: Layout, picture: str, width: int) -> None:
-    """What a picture of the first columns says of the others."""
+    """Check what a picture of the first columns says about the others."""
     said = re.search(r"(\d+) columns further on the same thread has the element numbered (\d+) higher", picture)
     assert said is not None
     period, step = int(said[1]), int(said[2])
@@ -370,7 +370,7 @@ def test_atom_pictures_are_the_swizzles(catalog: Catalog, outputs: dict[str, str
                 assert memory_of[place] == name
 
 
-def test_pictures_are_well_formed_and_stand_alone(outputs: dict[str, str]) -> None:
+def test_pictures_are_well_formed_and_self_contained(outputs: dict[str, str]) -> None:
     for path, text in outputs.items():
         if path.endswith(".svg"):
             root = ET.fromstring(text)
@@ -418,7 +418,7 @@ def rows(text: str) -> list[list[str]]:
     return [row.split("\n     - ") for row in re.findall(r"^   \* - (.*(?:\n     - .*)*)", text, re.M)]
 
 
-def test_pages_have_what_chips_were_seen_to_do(catalog: Catalog, outputs: dict[str, str]) -> None:
+def test_pages_have_the_observations_of_chips(catalog: Catalog, outputs: dict[str, str]) -> None:
     shown = 0
     for entry in catalog.database.spec.instructions:
         text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
@@ -442,7 +442,7 @@ def test_the_page_of_sparsity_says_which_field_compression_writes(catalog: Catal
         (choice,) = (entry for entry in spec.choices if entry.units == pattern.units)
         said: dict[int, int] = {}
         for field, kept, written in tables[pattern.name][1:]:
-            for units in filter(str.isascii, written.split("; ")):  # a dash stands where it is never written
+            for units in filter(str.isascii, written.split("; ")):  # a dash: never written
                 numbers = [] if units == "none" else units.split(" and ")
                 assert set(numbers) <= set(kept.split(", ")), "what is not zero is kept"
                 said[sum(1 << int(unit) for unit in numbers)] = int(field.strip("`"), 2)
@@ -482,7 +482,7 @@ def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, 
 
 
 def test_forms_say_where_assemblers_differ_from_the_manual(catalog: Catalog, outputs: dict[str, str]) -> None:
-    """A documented form that an observation changes names the manual's version below its own; no other row does."""
+    """Only a documented form with an observation names the manual's version below its own."""
     for entry in catalog.database.spec.instructions:
         text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
         section = text[text.index(f".. _{rest.label('instruction', entry.name)}:") :].partition("\n.. _instruction-")[0]
@@ -637,7 +637,7 @@ def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def search_index(site: Path) -> dict[str, dict[str, object]]:
-    """What the search of the site knows."""
+    """The index of the site's search."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index: dict[str, dict[str, object]] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
     return index
@@ -658,7 +658,7 @@ def test_the_search_finds_every_opcode(catalog: Catalog, site: Path) -> None:
 
 
 def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
-    """Every formula is MathML; no page asks for anything that does not come with the site."""
+    """Every formula is MathML, and every page loads only what comes with the site."""
     formulas = 0
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -697,7 +697,7 @@ Headers
 
 
 def write_site(outputs: Iterator[Output], folder: Path) -> None:
-    """Generated pages with as little around them as they need."""
+    """Write generated pages and as little else as they need."""
     for output in outputs:
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -706,7 +706,7 @@ def write_site(outputs: Iterator[Output], folder: Path) -> None:
     (folder / "docs" / "index.rst").write_text(_INDEX, encoding="utf-8")
 
 
-def test_a_family_that_nobody_knows_gets_its_page(root: Path, tmp_path: Path) -> None:
+def test_a_new_family_gets_its_page(root: Path, tmp_path: Path) -> None:
     catalog = pipeline.read(root / "tests" / "toy")
     write_site(docs.emit(catalog), tmp_path)
     families = {entry.family for entry in catalog.database.spec.instructions}

@@ -72,7 +72,7 @@ def test_overflow_saturates_or_wraps(saturate: bool, expected: int) -> None:
 
 @functools.cache
 def floating() -> list[Instruction]:
-    """The floating-point instructions; of those that differ in nothing that arithmetic depends on, one."""
+    """One floating-point instruction for each kind of arithmetic."""
     by_semantics: dict[object, Instruction] = {}
     for instruction in one_of_each():
         types = [instruction.qualifiers.get(name) for name in ("atype", "btype", "ctype", "dtype", "stype", "rounding", "scale_vec")]
@@ -102,7 +102,7 @@ def drawn(where: str) -> Draw:
 
 
 class Chip:
-    """Sums terms in a random order, and chooses what the manual leaves open."""
+    """Sums terms in a random order, and makes every choice that the manual leaves open."""
 
     def __init__(self, instruction: Instruction, operands: Operands, random: np.random.Generator) -> None:
         spec, semantics = instruction.database.spec, instruction.semantics()[0]
@@ -178,7 +178,7 @@ def test_what_the_manual_allows_is_admitted(where: str) -> None:
 
 
 def filled(*numbers: float) -> Draw:
-    """The matrices that are drawn one after the other, each full of one number."""
+    """Draws matrices in turn, each full of one number."""
     each = iter(numbers)
 
     def draw(element: ElementType, shape: tuple[int, ...], _random: np.random.Generator) -> Array:
@@ -222,7 +222,7 @@ def test_a_sum_that_the_manual_allows_comes_close_to_the_bound() -> None:
 
 
 def answered(spelling: str, a: Any, b: Any, answer: float, chip: str | None = None) -> tuple[float, float, bool]:
-    """Value and bound of D's first element for a row of A and a column of B, and whether an answer is admitted there."""
+    """Value and bound of D's first element for a row of A and a column of B, and whether it admits an answer."""
     ins = ptxmma.instruction(spelling)
     matrices = []
     for name, line in (("a", a), ("b", b)):
@@ -254,7 +254,7 @@ _INF, _NAN = float("inf"), float("nan")
         (_F64, [1e200], [1e200], np.finfo(np.float64).max),  # the product overflows; .rz gives the largest number
         (_F64, [1.7e308, 1.7e308, -1.7e308], [1, 1, 1], 1.7e308),  # finite, or not, by the order
         (_F64, [1.7e308, 1.7e308, -1.7e308], [1, 1, 1], _INF),
-        (_F64, [1e200, -1e200], [1e200, 1e200], 0),  # as double precision has it, no number
+        (_F64, [1e200, -1e200], [1e200, 1e200], 0),  # NaN, as in double precision
         (_F64, [1e200, -1e200], [1e200, 1e200], -_INF),
         (_BF16, [_INF, -3e38], [1, 3e38], _NAN),  # the finite product may overflow first
         (_BF16, [_INF], [1e-40], _NAN),  # a subnormal number may count as 0
@@ -299,7 +299,7 @@ def test_a_chip_on_which_subnormal_inputs_count_leaves_no_choice_there() -> None
 
 
 def test_a_narrower_d_adds_one_unit_in_the_last_place_of_the_result() -> None:
-    """Not of the sum of magnitudes: that of sums in half precision, which a chip has, is among what was observed."""
+    """A unit of the result, not of the sum of magnitudes; half-precision sums, which a chip makes, are among the observations."""
     spelling = "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16"
     terms = [128, -128, 1], [128, 128, 1]
     value, bound, admitted = answered(spelling, *terms, 1.0)
@@ -320,7 +320,7 @@ def test_more_digits_than_half_precision_reach_as_far_as_d() -> None:
 
 
 def test_more_terms_than_a_type_counts_have_no_bound(spec: Spec) -> None:
-    """More than 1 / u: rounded away one by one, they can be any number."""
+    """With more than 1 / u terms, each may be rounded away, and the sum can be any number."""
     f16, f32 = (layouts.element_type(spec, name) for name in ("f16", "f32"))
     k = 1500
     ones = products(np.ones((1, k)), np.ones((k, 1)), None, f16, f32)
@@ -404,7 +404,7 @@ def test_scale_factors_leave_the_bound_as_tight_as_it_is(spec: Spec) -> None:
 
 @pytest.mark.parametrize("number", range(4))
 def test_no_instruction_admits_another_result(number: int) -> None:
-    """The bound is no excuse: one unit more in one element is refused, by every instruction."""
+    """Every instruction refuses one unit more in one element, in spite of its bound."""
     random = np.random.default_rng(number)
     for instruction in one_of_each()[number::4]:
         operands = Operands(instruction, random)
@@ -470,7 +470,7 @@ def test_wgmma_drops_the_low_bits_of_tf32_and_mma_may() -> None:
 
 
 def hopper_fp8(products: Products) -> Array:
-    """The sum as semantics.observed of wgmma with FP8 tells it."""
+    """The sum of wgmma with FP8 as ``semantics.observed`` describes it."""
 
     def exponent(x: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -485,7 +485,7 @@ def hopper_fp8(products: Products) -> Array:
     return np.asarray(np.trunc(total / last) * last)
 
 
-def test_what_a_chip_was_seen_to_do_has_a_bound_of_its_own(spec: Spec) -> None:
+def test_the_observed_sums_of_a_chip_have_their_own_bound(spec: Spec) -> None:
     e4m3, f32 = (layouts.element_type(spec, name) for name in ("e4m3", "f32"))
     outside = 0
     for seed in range(50):
@@ -527,7 +527,7 @@ def test_constants_and_majorness_of_wgmma() -> None:
 
 @pytest.mark.parametrize("spelling", [_SPARSE, _SCALED, _WGMMA])
 def test_operands_by_the_names_of_the_manual(spelling: str) -> None:
-    """Each operand that is read may have the manual's name, with an underscore for a hyphen; the result is the same."""
+    """The manual's names of operands give the same result, with an underscore for a hyphen."""
     instruction = ptxmma.instruction(spelling)
     given = Operands(instruction, np.random.default_rng(3)).arguments
     manual = {parameter: name for name, parameter in operation(instruction).arguments(instruction).items()}
@@ -636,7 +636,7 @@ def test_bad_operands(spelling: str, changes: dict[str, Any], message: str) -> N
         ({"imm_scale_a": np.bool_(True)}, "imm_scale_a must be one integer, not bool"),
     ],
 )
-def test_scalars_that_are_no_integers(changes: dict[str, Any], message: str) -> None:
+def test_scalars_that_are_not_integers(changes: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"a": 0, "b": 0, "memory": np.zeros(1 << 16, np.uint8)}
     with pytest.raises(TypeError, match=message):
         ptxmma.emulate(_WGMMA, **(arguments | changes))

@@ -1,4 +1,4 @@
-"""What stands behind an instruction: digests of facts, the lines of ``spec/evidence/``, and what is shown where they are missing."""
+"""Evidence: digests of facts, the lines of ``spec/evidence/``, and what is shown without them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _changed(thing: Any, path: str, value: Any) -> Any:
 
 
 def _with(catalog: Catalog, path: str, value: Any) -> Catalog:
-    """A catalog of which the spec says something else at a place."""
+    """A catalog whose spec has another value at a place."""
     return Catalog(msgspec.structs.replace(catalog.database, spec=_changed(catalog.database.spec, path, value)))
 
 
@@ -213,7 +213,7 @@ def test_the_files_of_the_spec_can_be_read_and_are_sorted() -> None:
 # --- the checked-in database ------------------------------------------------------------------------------------------------
 
 
-def test_an_instruction_says_what_stands_behind_it() -> None:
+def test_show_lists_the_evidence_of_an_instruction() -> None:
     native = ptxmma.instruction(_WGMMA).evidence
     assert all("sm_90a" in targets for targets in native.assembled.values())
     assert [(ran.chip, ran.wrong, ran.native, ran.machine) for ran in native.executed] == [
@@ -227,7 +227,7 @@ def test_an_instruction_says_what_stands_behind_it() -> None:
     assert later.status == "not executed"
 
 
-def test_a_layout_says_what_stands_behind_it(catalog: Catalog) -> None:
+def test_a_layout_has_its_evidence(catalog: Catalog) -> None:
     ran = ptxmma.instruction(_MMA).operand("a").layout
     assert ran is not None
     summary = evidence.of(catalog.database)

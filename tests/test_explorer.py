@@ -1,4 +1,4 @@
-"""The explorer in a browser, from ``file://`` and without a network: it shows what the library says, and each of its features answers."""
+"""The explorer in a browser, from ``file://`` and without a network: every feature works and agrees with the library."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_ve
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 _LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 
-#: What a page may ask for without a network.
+#: The addresses that a page may load without a network.
 _LOCAL = ("file:", "data:", "blob:")
 
 
@@ -61,7 +61,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Pages; whatever one of them logs, or asks of a network, is a failure."""
+    """Opens pages; a message in the log or a request to a network is a failure."""
     faults: list[str] = []
     contexts = []
 
@@ -118,7 +118,7 @@ def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any
         drawn = set()
         for id_, cells in tables.items():
             name, _, matrix = id_.partition("/")
-            if name not in names(instruction):  # in shared memory: there is no lane to show
+            if name not in names(instruction):  # in shared memory, without a lane
                 assert all(cell == "  " for row in cells for cell in row)
                 continue
             table = arrangement(instruction, name, **({"matrix": int(matrix)} if matrix else {}))
@@ -179,7 +179,7 @@ def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> Non
     assert {key: _state(page, key) for key in state} == state
 
 
-def test_a_name_of_several_targets_gives_the_choice(catalog: Catalog, page: Any) -> None:
+def test_a_name_of_several_targets_lists_them(catalog: Catalog, page: Any) -> None:
     page.get_by_role("combobox", name="Find an instruction").fill("blackwell")
     shown = [text.split(" ")[0] for text in page.get_by_role("listbox").get_by_role("option").all_inner_texts()]
     assert shown == [gpu.target for gpu in catalog.database.spec.gpus if gpu.architecture == "Blackwell"]
@@ -233,7 +233,7 @@ def test_the_parts_lead_to_the_instruction(catalog: Catalog, page: Any) -> None:
 
 
 def _middle(page: Any, id_: str, row: int, col: int) -> tuple[float, float]:
-    """Where an element is in the window, after it was brought into sight."""
+    """The place of an element in the window, after scrolling to it."""
     at = page.evaluate("probe.middle", [id_, row, col])
     return at["x"], at["y"]
 
@@ -493,7 +493,7 @@ def test_light_and_dark(open_page: Callable[..., Any]) -> None:
     assert light.evaluate(background) == dark.evaluate(background) != before
 
 
-def test_keys_are_told(page: Any) -> None:
+def test_keys_are_listed(page: Any) -> None:
     page.keyboard.press("?")
     assert "find an instruction" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")

@@ -148,7 +148,7 @@ def test_a_folder_is_not_mistaken_for_a_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_takes_nothing_keeps_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong while a file is written, the older one stays, and nothing lies beside it."""
+    """If writing fails, the older file stays, and nothing is left beside it."""
     (tmp_path / "one.csv").write_text("old")
 
     def full(*_: object) -> None:

@@ -60,7 +60,7 @@ def test_a_made_up_family_goes_through_every_generator(toy_out: Path) -> None:
 
 
 def test_sizes_of_a_qualifier_by_another_name(tmp_path: Path) -> None:
-    """Whatever is valid can be generated: sizes need not be those of a qualifier called shape."""
+    """Every valid spec can be generated: sizes need not come from a qualifier named shape."""
     spec = Path(shutil.copytree(_TOY, tmp_path / "toy"))
     for path in (spec / "instructions" / "toy.yaml", spec / "layouts.yaml"):
         path.write_text(path.read_text(encoding="utf-8").replace("shape", "size"), encoding="utf-8")
@@ -144,8 +144,8 @@ def test_files_of_others_stay(toy_out: Path, tmp_path: Path) -> None:
     assert _run("generate", "--spec", _TOY, "--out", out, "--check").exit_code == 0
 
 
-def test_generated_files_can_be_told_from_others(toy_out: Path) -> None:
-    """A file without the banner is never deleted: an output without it would stay for ever."""
+def test_generated_files_have_a_banner(toy_out: Path) -> None:
+    """A file without the banner is never deleted, so every output needs it."""
     for folder in {folder for emitter in EMITTERS.values() for folder in emitter.folders}:
         for path in (toy_out / folder).rglob("*"):
             if path.is_file() and path.name != "py.typed" and path.suffix != ".sqlite":
@@ -283,7 +283,7 @@ def test_validate() -> None:
 
 
 def test_a_multiplication_may_call_its_operands_and_types_anything(toy_out: Path, tmp_path: Path) -> None:
-    """What is multiplied, added and written is known by kinds; only the sizes m, n and k have fixed names."""
+    """The kinds of operands say what is multiplied, added and written; only the sizes m, n and k have fixed names."""
     spec = Path(shutil.copytree(_TOY, tmp_path / "toy"))
     names = {"a": "left", "b": "right", "c": "base", "d": "out"}
     types = {"atype": "kind", "btype": "num", "ctype": "trans", "dtype": "type"}

@@ -15,7 +15,7 @@ _GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "emulator",
 
 
 def _run(text: str, name: str, names: dict[str, object]) -> int:
-    """Run the examples of a text; how many there were."""
+    """Run the examples of a text; the number of them."""
     test = doctest.DocTestParser().get_doctest(text, names, name, name, 0)
     report: list[str] = []
     failed, tried = doctest.DocTestRunner(verbose=False).run(test, out=report.append)
@@ -65,7 +65,7 @@ def test_every_header_that_packs_is_in_the_guide(root: Path) -> None:
 
 
 def test_the_readme_shows_what_happens(root: Path) -> None:
-    """Its session goes on where its first example ended."""
+    """The session continues after its first example."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     spelling = re.search(r'^ins = ptxmma.instruction\("(.*?)"\)', readme, re.M)
     blocks = re.findall(r"```pycon\n(.*?)```", readme, re.DOTALL)

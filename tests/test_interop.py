@@ -1,4 +1,4 @@
-"""Layouts in the notations of CuTe and Triton, against the bit maps and against what those projects say themselves."""
+"""Layouts in the notations of CuTe and Triton, against the bit maps and against those projects."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ptxmma.model.bitmap import BitMap, domain
 
 LAYOUTS = pipeline.read(paths.SPEC).database.layout
 RANGES = [name for name, layout in LAYOUTS.items() if "N" in layout.shape and layout.operands == ("d",)]
-#: The most columns of each layout that must be told how many it has.
+#: The most columns of each layout with an open number of them.
 MOST = {name: LAYOUTS[name].cols for name in RANGES}
-#: The layouts of elements, metadata fields and scale factors; those of addresses place nothing.
+#: The layouts of elements, metadata fields and scale factors, which have places.
 PLACED = [name for name, layout in LAYOUTS.items() if layout.kind != "address"]
 
 
@@ -65,7 +65,7 @@ def test_triton_says_what_the_map_says(name: str) -> None:
     layout = LAYOUTS[name]
     places, lane, value = _ways(layout)
     order = list(places)
-    if layout.kind == "fragment":  # the number of a matrix stands in front
+    if layout.kind == "fragment":  # the number of a matrix comes first
         order.sort(key=["row", "col"].__contains__)
     bases = interop.to_triton(layout, MOST.get(name))
     assert list(bases) == ["register", "lane", "warp"]
@@ -146,7 +146,7 @@ def test_columns_that_a_layout_lacks(ask: Any) -> None:
 
 
 def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
-    """Metadata, scale factors and matrices of one size have the text of their layout; without a layout there is none."""
+    """Metadata, scale factors and matrices of one size have the text of their layout; other operands have none."""
     operands = [operand for variant in catalog.all() for form in variant.forms for operand in form.operands]
     by_layout = {operand.layout.name: operand for operand in operands if operand.layout is not None}
     assert set(by_layout) == set(LAYOUTS)
@@ -185,7 +185,7 @@ def test_b_of_many_n() -> None:
         interop.to_cute(layout, n=12)
 
 
-# What CUTLASS 4.2 has (include/cute/atom/mma_traits_sm*.hpp), with its own names of the types: atom, our layout, N, its text.
+# Layouts of CUTLASS 4.2 (include/cute/atom/mma_traits_sm*.hpp), with its own names of the types: atom, our layout, N, its text.
 CUTLASS = [
     ("SM80_16x8x16 A", "mma_m16n8k16_a_b16", None, "((_4,_8),(_2,_2,_2)):((_32,_1),(_16,_8,_128))"),
     ("SM80_16x8x16 B", "mma_m16n8k16_b_b16", None, "((_4,_8),(_2,_2)):((_16,_1),(_8,_64))"),
@@ -248,7 +248,7 @@ def test_cutlass_agrees_on_sparse_operands() -> None:
 
 
 def test_triton_agrees() -> None:
-    # What Triton 3.9's gluon.to_linear_layout says of NVMMADistributedLayout and DotOperandLayout.
+    # The results of Triton 3.9's gluon.to_linear_layout for NVMMADistributedLayout and DotOperandLayout.
     quads = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]
     assert interop.to_triton(LAYOUTS["mma_m16n8k16_cd_b32"]) == {"register": [[0, 1], [8, 0]], "lane": quads, "warp": []}
     assert interop.to_triton(LAYOUTS["mma_m16n8k16_a_b16"]) == {"register": [[0, 1], [8, 0], [0, 8]], "lane": quads, "warp": []}

@@ -128,7 +128,7 @@ def test_what_threads_hold_is_the_inverse(catalog: Catalog, odd: Catalog) -> Non
         assert back == {(row, col): place[:2] for row, line in enumerate(places) for col, place in enumerate(line)}
 
 
-def test_an_operand_that_is_none() -> None:
+def test_an_unknown_operand() -> None:
     with pytest.raises(Missing, match="operands with a layout: d, a, b, c"):
         arrangement(ptxmma.instruction(_F16), "e")
     with pytest.raises(ValueError, match="has no selector to choose"):
@@ -479,7 +479,7 @@ def test_a_picture_of_one_of_several_tables() -> None:
     assert first != layout(_LDMATRIX, "r", "--format", "svg"), "without a choice all four are drawn"
 
 
-def test_elements_of_r_are_no_registers() -> None:
+def test_elements_of_r_are_not_registers() -> None:
     assert table(layout(_LDMATRIX, "r", "--matrix", "2", "--format", "csv"))[1][1] == "0:r2 i4"
     assert table(layout(_LDMATRIX, "r", "--by-lane", "--format", "csv"))[0][1:4] == ["r0 i0", "r0 i1", "r1 i2"]
 

@@ -116,7 +116,7 @@ def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: s
 
 
 @pytest.mark.parametrize("spelling", ["add.s32", "", "x" * 5000])
-def test_nothing_is_close_to_what_is_no_matrix_instruction(spelling: str) -> None:
+def test_nothing_is_close_to_other_instructions(spelling: str) -> None:
     with pytest.raises(ptxmma.UnknownInstruction, match=r"is not a matrix instruction$") as caught:
         ptxmma.instruction(spelling)
     assert caught.value.spelling == spelling
@@ -139,7 +139,7 @@ def test_a_spelling_is_a_string(spelling: Any) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{}", b"no JSON", b"\xff\xfe", b""])
-def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.json"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"other\.json: not a database of this version of ptxmma"):
@@ -309,7 +309,7 @@ def test_numpy_scalars_do_not_overflow() -> None:
         ("ins.metadata.fields(0, '0')", "selector must be one integer, not str"),
     ],
 )
-def test_what_is_no_integer(call: str, message: str) -> None:
+def test_values_that_are_not_integers(call: str, message: str) -> None:
     ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     with pytest.raises(TypeError, match=message):
         eval(call, {"np": np, "ins": ins, "a": ins.operand("a")})
@@ -365,7 +365,7 @@ def test_legal_metadata(catalog: Catalog) -> None:
     assert fp6.legal == fp6.granularity.legal
 
 
-def test_what_things_look_like() -> None:
+def test_representations() -> None:
     ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     assert repr(ins.metadata) == "<Metadata: 16 rows x 8 chunks x 4 bits, selectors 0..1>"
     assert repr(ins.forms) == "(<OperandForm d, a, b, c, e, f>,)"

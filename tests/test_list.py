@@ -43,7 +43,7 @@ def test_all_are_all(everything: list[dict[str, str]], catalog: Catalog) -> None
     assert [row["instruction"] for row in everything] == [each.canonical for each in catalog.all()]
 
 
-def test_lines_stand_for_every_instruction_once(catalog: Catalog) -> None:
+def test_lines_cover_every_instruction_once(catalog: Catalog) -> None:
     lines = listing.lines(catalog.all())
     assert [len(line.instructions) for line in lines] != [1] * len(lines)
     assert sorted(each.canonical for line in lines for each in line.instructions) == sorted(each.canonical for each in catalog.all())
@@ -125,7 +125,7 @@ def test_type_shape_and_sparsity(catalog: Catalog) -> None:
         ("--family", "zzz", "known: "),
     ],
 )
-def test_a_wrong_name_is_answered_with_the_closest(option: str, wrong: str, close: str) -> None:
+def test_an_unknown_name_lists_the_closest(option: str, wrong: str, close: str) -> None:
     result = _invoke(option, wrong)
     assert result.exit_code == 2
     assert f"{wrong!r}; {close}" in result.output
@@ -194,7 +194,7 @@ def test_names_of_several_gpus_or_of_none(name: str, said: str) -> None:
         assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
-def test_a_reader_that_stops_early_is_no_failure() -> None:
+def test_a_reader_that_stops_early_is_not_an_error() -> None:
     """The status is that of the command, not of what reads it."""
     command = f"{sys.executable} -m ptxmma list --all --format csv | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], text=True, capture_output=True, check=False)

@@ -29,7 +29,7 @@ def test_a_stride_steps_along_the_axis_that_its_layout_names(catalog: Catalog) -
         assert load.operand("stride").default == load.operand("r").sizes[order[1]]
 
 
-def test_what_operands_look_like(catalog: Catalog) -> None:
+def test_representations_of_operands(catalog: Catalog) -> None:
     ins = catalog.find("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     assert repr(ins.operand("a")) == "<Operand a: 8 x f16 in 4 x b32>"
     assert repr(ins.operand("f")) == "<Operand f: selector>"
@@ -111,7 +111,7 @@ _INTEGERS: dict[str, Callable[[Any], object]] = {
     "size": lambda given: interop.CuteLayout(given, 1),
     "coordinate": lambda given: interop.CuteLayout((8, 2), (1, 8))(given),
 }
-#: What stands for "not given".
+#: The value of an argument that is not given.
 _OPTIONAL: dict[str, Callable[[Any], object]] = {
     "selector of tiles": lambda given: _METADATA.pack_tiles(_TILE, given),
     "selector of all tiles": lambda given: _METADATA.unpack_tiles(_WORDS[None, None], given),
@@ -123,7 +123,7 @@ _OPTIONAL: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("name", [*_INTEGERS, *_OPTIONAL])
-def test_what_is_no_integer_is_a_type_error_everywhere(name: str) -> None:
+def test_other_values_than_integers_are_type_errors_everywhere(name: str) -> None:
     """A wrong integer is a ``ValueError`` that says so; NumPy's integers are taken."""
     call = (_INTEGERS | _OPTIONAL)[name]
     for wrong in ["1", 0.0, 1.0, [0], *([None] if name in _INTEGERS and name != "n" else [])]:
@@ -134,7 +134,7 @@ def test_what_is_no_integer_is_a_type_error_everywhere(name: str) -> None:
             call(negative)
 
 
-def test_an_array_is_no_id() -> None:
+def test_an_array_is_not_an_id() -> None:
     wrong: list[dict[str, Any]] = [{"byte_id": np.array([0, 2])}, {"thread_id": np.array([0, 1])}]
     for ids in wrong:
         with pytest.raises(TypeError, match=r"_id must be one integer, not ndarray"):

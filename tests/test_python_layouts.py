@@ -1,4 +1,4 @@
-"""The generated Python functions say what the model says, on integers and on arrays, forward and back."""
+"""The generated Python functions agree with the model, on integers and on arrays, forward and back."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_the_swizzle_permutes_each_pattern_and_undoes_itself(memory: SharedMemor
 
 
 def test_the_base_offset_is_the_spec_s(memory: SharedMemory, functions: dict[str, Any]) -> None:
-    """0 at a multiple of the pattern, on integers and arrays; test_c_headers.py holds C to the same formula."""
+    """0 at a multiple of the pattern, on integers and arrays; test_c_headers.py compares C with the same formula."""
     starts = np.arange(0, 4096, 16)
     for mode in memory.swizzles:
         expected = [evaluate(parse(memory.base_offset), {"start": start, "pattern": mode.pattern}) for start in starts.tolist()]

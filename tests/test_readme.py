@@ -1,4 +1,4 @@
-"""The README's examples say what the library and the command say."""
+"""The README's examples are what the library and the command print."""
 
 from __future__ import annotations
 

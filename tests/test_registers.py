@@ -1,4 +1,4 @@
-"""Matrices to registers and back: every element, field and scale factor stands where the layouts say."""
+"""Matrices to registers and back: every element, field and scale factor is where the layouts say."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BLOCKS_4 = instruction(_SCALED.format("4X", "ue4m3"))
 
 
 def _held_in_registers(catalog: Catalog) -> Iterator[Operand]:
-    """Each operand with elements once, of all variants; of those that range over n the smallest, the largest, and some between."""
+    """The operands with elements, each layout once; of those that range over n the smallest, the largest, and some between."""
     seen: set[object] = set()
     chosen: dict[object, int] = {}
     for candidate in catalog.all():
@@ -77,7 +77,7 @@ def _random(operand: Operand, shape: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def _matrices(operand: Operand) -> int:
-    """How many matrices the operand holds."""
+    """The number of matrices in the operand."""
     return math.prod(size for axis, size in operand.sizes.items() if axis not in ("row", "col", COPY))
 
 
@@ -125,7 +125,7 @@ def test_the_operands_are_many() -> None:
     assert {operand.cols for operand in _OPERANDS if operand.rows == 64} > {8, 256}
 
 
-def test_every_element_stands_where_coords_says() -> None:
+def test_every_element_is_where_coords_says() -> None:
     for operand in _OPERANDS:
         matrix = _random(operand, _tile(operand))
         registers = operand.pack(matrix)
@@ -312,7 +312,7 @@ def test_tensors_give_tensors(spelling: str, name: str) -> None:
     ],
 )
 def test_tensors_of_types_that_torch_cannot_use_hold_codes(spelling: str) -> None:
-    """Torch has no more than the names of ``torch.int4`` and ``torch.uint4``."""
+    """Torch has only the names ``torch.int4`` and ``torch.uint4``."""
     torch = pytest.importorskip("torch")
     operand = instruction(spelling).operand("a")
     codes = torch.from_numpy(_bits(_random(operand, _tile(operand))).copy())
@@ -378,7 +378,7 @@ def test_what_is_not_packed_in_bytes(call: Any, message: str) -> None:
 
 
 def test_arrays_with_a_meaning_of_their_own() -> None:
-    """A mask would be lost without a word; what reshapes in its own way is taken for its numbers."""
+    """A mask would be lost silently, so it is refused; an array that reshapes in its own way is read as numbers."""
     with pytest.raises(ValueError, match=re.escape("a is a masked array, whose mask would be lost; fill the masked places")):
         _A.pack(np.ma.masked_equal(_ONE, 0))
     matrix = _random(_A, _tile(_A))
@@ -397,7 +397,7 @@ def test_a_made_up_family_is_packed_too() -> None:
 
 
 def _any(value: Any) -> Any:
-    """What the type checker would not let pass."""
+    """An argument that the type checker would refuse."""
     return value
 
 
@@ -474,7 +474,7 @@ def _field(packed: Array, row: int, chunk: int) -> int:
     return int(packed[row, chunk // 2]) >> 4 * (chunk % 2) & 15
 
 
-def test_every_field_stands_where_locate_says() -> None:
+def test_every_field_is_where_locate_says() -> None:
     assert {metadata.layout.name for metadata in _METADATA} == {
         layout.name for layout in _DATABASE.database.layouts if layout.kind == "metadata"
     }
@@ -728,7 +728,7 @@ def _factors(scales: Scales, *shape: int, seed: int = 2) -> Array:
 
 
 @pytest.mark.parametrize("name", sorted(_SCALES))
-def test_every_scale_factor_stands_where_locate_says(name: str) -> None:
+def test_every_scale_factor_is_where_locate_says(name: str) -> None:
     scales = _SCALES[name]
     operand = next(each for each in _DATABASE.all() if each.variant.facts.get("stype")).operand(scales.operand)
     assert operand.kind == "scale-data"

@@ -1,4 +1,4 @@
-"""Block scaling: what elements and scale factors stand for, how they are chosen, and what cannot be quantised."""
+"""Block scaling: the values of elements and scale factors, how they are chosen, and what cannot be quantised."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def formats(catalog: Catalog) -> dict[str, Format]:
 
 
 def _number(code: int, element: ElementType) -> float:
-    """What a code stands for, by the definition of a floating-point number: the spec's widths, bias, infinity and NaN."""
+    """The value of a code by definition: the spec's widths, bias, infinity and NaN."""
     width = element.exponent + element.mantissa
     magnitude, negative = code & (1 << width) - 1, code >> width & element.sign
     exponent, fraction = divmod(magnitude, 1 << element.mantissa)
@@ -58,7 +58,7 @@ def _numbers(element: ElementType) -> list[tuple[float, int]]:
 
 
 def _nearest(value: float, element: ElementType) -> int:
-    """The code nearest to a number, the even one of two, found by looking at all."""
+    """The code nearest to a number, the even one of two, by comparing all."""
     magnitude = min(abs(value), element.largest)
     best = min(_numbers(element), key=lambda one: (abs(magnitude - one[0]), one[1] & 1))[1]
     return best | (1 << element.exponent + element.mantissa if math.copysign(1, value) < 0 else 0)
@@ -216,7 +216,7 @@ def test_zeros_keep_their_signs_and_take_the_smallest_factor(formats: dict[str, 
     np.testing.assert_array_equal(np.signbit(back), np.signbit(matrix))
 
 
-def test_a_factor_that_is_no_number_makes_its_block_none(formats: dict[str, Format]) -> None:
+def test_a_factor_of_nan_makes_its_block_nan(formats: dict[str, Format]) -> None:
     for name, bad in (("mxfp4", 0xFF), ("nvfp4", 0x7F)):
         form = formats[name]
         elements, scales = scaling.quantise(np.ones((2, 2 * form.block), np.float32), form)
@@ -324,7 +324,7 @@ def test_powers_of_two_have_an_end_too(formats: dict[str, Format]) -> None:
 
 
 def test_blocks_that_would_be_lost_are_refused(formats: dict[str, Format]) -> None:
-    """Weights of 1e-4 are ordinary, and a factor of ue4m3 is at least 2**-9; a scale of the whole matrix keeps them."""
+    """Weights of 1e-4 are ordinary, but a factor of ue4m3 is at least 2**-9; a tensor scale keeps them."""
     form = formats["nvfp4"]
     weights = np.ones((4, 64), np.float32)
     weights[2:, 16:48] = 1e-4
@@ -348,7 +348,7 @@ def test_blocks_that_would_be_lost_are_refused(formats: dict[str, Format]) -> No
         scaling.quantise(smallest, form)
 
 
-def test_tensor_scales_that_cannot_be(formats: dict[str, Format]) -> None:
+def test_impossible_tensor_scales(formats: dict[str, Format]) -> None:
     with pytest.raises(
         ValueError, match=r"the matrix reaches 1e\+300: its tensor scale, 3\.7.*e\+296, is beyond float32; divide the matrix"
     ):

@@ -48,8 +48,8 @@ def test_there_is_a_schema_for_each_kind_of_document() -> None:
     assert {name for name in files if not name.startswith("evidence_")} == set(KINDS)
 
 
-def test_the_documents_are_what_the_published_schemas_say() -> None:
-    """An editor reads the files, the loader what they are made from: both follow the same references."""
+def test_the_documents_match_the_published_schemas() -> None:
+    """Editors read the files, and the loader their source; both follow the same references."""
     validators = {}
     for kind in KINDS:
         schema = json.loads((paths.SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def test_the_documents_are_what_the_published_schemas_say() -> None:
 
 
 def test_schemas_are_written_elsewhere_only_when_asked_for(tmp_path: Path) -> None:
-    """They describe this generator: in a spec of one's own they would be somebody else's files."""
+    """They describe this generator and do not belong in another spec."""
     arguments = ["generate", "--spec", str(_TOY), "--out", str(tmp_path)]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     assert not (tmp_path / "spec").exists()

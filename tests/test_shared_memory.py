@@ -1,4 +1,4 @@
-"""Matrices in shared memory: images, addresses, descriptors and bank conflicts, held against the spec's formulas and the manual."""
+"""Matrices in shared memory: images, addresses, descriptors and bank conflicts, against the spec's formulas and the manual."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_the_worked_examples_of_the_manual() -> None:
 
 @given(_layouts(), st.data())
 def test_descriptors_of_sub_tiles_read_the_sub_tile(layout: SharedLayout, data: st.DataObject) -> None:
-    """Whatever has a descriptor is read through its 64 bits as it was stored; the whole matrix and whole panels always have one."""
+    """A sub-tile with a descriptor is read through its 64 bits as it was stored; the whole matrix and whole panels have one."""
     matrix = _random(layout.element, (layout.x, layout.k), 7)
     image = layout.store_xk(matrix)
     step = 128 // layout.element.bits
@@ -555,7 +555,7 @@ def test_reads_that_leave_the_memory() -> None:
     [(4, 4, 1), (0, 4, 1), (8, 4, 2), (128, 4, 32), (132, 4, 1), (8, 8, 2), (16, 8, 4), (256, 8, 32), (16, 16, 4), (0, 16, 4), (32, 16, 8)],
 )
 def test_known_conflicts(step: int, width: int, wavefronts: int) -> None:
-    """Lane after lane ``step`` bytes further."""
+    """Lanes ``step`` bytes apart."""
     conflicts = bank_conflicts(np.arange(32) * step, width)
     assert conflicts.wavefronts == wavefronts
     assert conflicts.least == width // 4
@@ -568,7 +568,7 @@ def test_known_conflicts(step: int, width: int, wavefronts: int) -> None:
 )
 @settings(max_examples=100)
 def test_conflicts_by_counting(places: list[int], width: int, active: list[bool]) -> None:
-    """Byte by byte: which words each bank must give to the lanes that are served together."""
+    """By counting, byte by byte, the words of each bank for the lanes that are served together."""
     addresses = np.array([[place * width if on else -1 for place, on in zip(places, active, strict=True)]] * 2)
     conflicts = bank_conflicts(addresses, width, np.array(active))
     lanes = min(32, 128 // width)
@@ -610,7 +610,7 @@ def test_the_swizzle_takes_the_conflicts_out_of_columns() -> None:
         assert conflicts.wavefronts == conflicts.least, swizzle
 
 
-def test_accesses_that_cannot_be() -> None:
+def test_impossible_accesses() -> None:
     lanes = np.arange(32) * 16
     with pytest.raises(ValueError, match=r"width = 3; a lane accesses 1, 2, 4, 8, 16 bytes"):
         bank_conflicts(lanes, 3)

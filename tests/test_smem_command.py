@@ -155,7 +155,7 @@ _ACCESSES = st.lists(st.lists(st.one_of(st.none(), st.integers(0, 1023)), min_si
 
 
 @given(accesses=_ACCESSES, shifts=st.lists(st.integers(0, 7), min_size=6, max_size=6), width=st.sampled_from([1, 2, 4, 8, 16]))
-def test_accesses_that_lie_alike_are_counted_once_and_none_is_lost(accesses: list[list[int | None]], shifts: list[int], width: int) -> None:
+def test_equal_accesses_are_counted_once_and_none_is_lost(accesses: list[list[int | None]], shifts: list[int], width: int) -> None:
     banks = memory_of(None).banks
     moved: list[Access] = [
         [None if address is None else address + shift * banks.count * banks.bytes for address in access]
@@ -182,7 +182,7 @@ def test_registers_of_a_fragment(swizzle: str) -> None:
 
 @given(st.data(), st.sampled_from([1, 2, 4, 8, 16]))
 def test_one_access_costs_what_it_costs_among_many(data: st.DataObject, width: int) -> None:
-    """The two ways to count, with NumPy and without, agree; lanes that take no part may stand anywhere."""
+    """The counts with and without NumPy agree, wherever the idle lanes are."""
     addresses = data.draw(st.lists(st.none() | st.integers(0, 1 << 10).map(lambda unit: unit * width), min_size=32, max_size=32))
     active = np.array([address is not None for address in addresses])
     many = bank_conflicts(np.array([address or 0 for address in addresses]), width, active)
@@ -190,7 +190,7 @@ def test_one_access_costs_what_it_costs_among_many(data: st.DataObject, width: i
 
 
 def printed(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
-    """The addresses of all units, or what is wrong with the strides."""
+    """The addresses of all units, or the error about the strides."""
     try:
         if not arrays:
             return canonical.Geometry("bf16", majorness, "128B", 128, 128, **strides).units()
@@ -203,14 +203,14 @@ def printed(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
 
 @pytest.mark.parametrize("strides", [{}, {"lbo": 32768}, {"sbo": 4096}, {"start": 3072}, {"sbo": 512}, {"lbo": 1024}])
 def test_units_lie_where_their_elements_do(strides: dict[str, Any]) -> None:
-    """Geometry, without NumPy, and SharedLayout say the same, also of elements that would overlap."""
+    """The geometry without NumPy agrees with SharedLayout, on overlapping elements too."""
     for majorness in ("K", "MN"):
         assert printed(strides, majorness, arrays=False) == printed(strides, majorness, arrays=True)
     assert printed({"sbo": 512}, "K", arrays=False) == "lbo = 8192, sbo = 512"
 
 
 def test_a_swizzle_pays() -> None:
-    """Whole lines cost eight times as much where nothing is swizzled: this is what swizzles are for."""
+    """Without a swizzle, whole lines cost eight times as much."""
     plain, swizzled = (json.loads(ask(*which, "--conflicts", "--json"))["accesses"] for which in (_NONE, _K128))
     assert [(one["wavefronts"], one["least"]) for one in (plain[2], swizzled[2])] == [(32, 4), (4, 4)]
 

@@ -117,7 +117,7 @@ def test_a_round_trip(name: str, element: ElementType, seed: int, rows: int, gro
 
 @pytest.mark.parametrize("name", _PATTERNS)
 def test_every_set_of_units_is_found_sparse_or_not(name: str) -> None:
-    """In both halves of a byte of metadata, and behind more than a block of chunks that are sparse."""
+    """In both halves of a byte of metadata, and after more than a block of sparse chunks."""
     pattern = _PATTERNS[name]
     limit = pattern.kept // pattern.unit
     sets = list(itertools.product(range(1 << pattern.units), repeat=2))
@@ -125,7 +125,7 @@ def test_every_set_of_units_is_found_sparse_or_not(name: str) -> None:
     for row, pair in enumerate(sets):
         for chunk, units in enumerate(pair):
             for unit in range(pattern.units):
-                # The last element of a unit alone makes it one that is not zero.
+                # The last element alone makes a unit non-zero.
                 matrix[row, chunk * pattern.chunk + (unit + 1) * pattern.unit - 1] = units >> unit & 1
     for row, pair in enumerate(sets):
         crowded = [chunk for chunk, units in enumerate(pair) if units.bit_count() > limit]
@@ -142,7 +142,7 @@ def test_every_set_of_units_is_found_sparse_or_not(name: str) -> None:
 @pytest.mark.parametrize("name", _PATTERNS)
 @given(data=st.data())
 def test_the_first_offending_chunk_is_named(name: str, data: st.DataObject) -> None:
-    """Wherever the chunks with too many units stand, and however many more follow."""
+    """Wherever the first chunk with too many units is, and however many follow."""
     pattern = _PATTERNS[name]
     full = data.draw(arrays(np.bool_, st.tuples(st.integers(1, 4), st.integers(1, 8).map(lambda pairs: 2 * pairs)), elements=st.booleans()))
     matrix = np.repeat(full, pattern.chunk, axis=1).astype(np.float16)
@@ -262,7 +262,7 @@ def test_raw_bits_with_their_type() -> None:
     signed = np.where(raw, raw, 0x80).astype(np.uint8)  # negative zeros
     assert np.array_equal(sparse.compress(signed, "2:4", element="e4m3").metadata, sparse.compress(pruned, "2:4").metadata)
     with pytest.raises(sparse.NotSparseError):
-        sparse.check(signed, "2:4", element="u8")  # there 0x80 is no zero
+        sparse.check(signed, "2:4", element="u8")  # there 0x80 is not a zero
 
 
 def test_padding() -> None:
@@ -276,7 +276,7 @@ def test_padding() -> None:
 @pytest.mark.parametrize("name", _PATTERNS)
 @pytest.mark.parametrize("block", [1, 64, 1 << 16])
 def test_padding_of_batches_goes_away(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever lies in memory, padded is as if zeros followed, and the shape crops them; masks as well."""
+    """In any memory order, padding is as if zeros followed, and the shape crops them; so for masks."""
     monkeypatch.setattr(sparse_blocks, "BLOCK", block)
     dense = np.random.default_rng(8).integers(-9, 9, (3, 2, 5, 45)).astype(np.float16).transpose(1, 0, 2, 3)
     whole = np.pad(dense, [(0, 0)] * 3 + [(0, 3)])
@@ -373,7 +373,7 @@ def test_every_illegal_field_is_refused(name: str) -> None:
 
 
 def test_a_made_up_pattern() -> None:
-    """What the spec says is all that is known of a pattern: here 1 of 4, with fields of its own."""
+    """A pattern is only what its spec says: here 1 of 4, with fields of its own."""
     database = catalog().database
     legal = ("0b0011", "0b0110", "0b1001", "0b1100")
     pattern = msgspec.structs.replace(_PATTERNS["1:2"], name="1:4", chunk=4, legal=legal)
@@ -437,7 +437,7 @@ def test_pytorch_takes_what_we_make() -> None:
     assert torch.equal(tensor.to_dense(), dense)
 
 
-def test_pytorch_holds_what_we_say() -> None:
+def test_pytorch_has_the_types_that_we_list() -> None:
     torch = pytest.importorskip("torch")
     types = {str(dtype).removeprefix("torch.") for dtype in torch.sparse.SparseSemiStructuredTensorCUTLASS._DTYPE_SHAPE_CONSTRAINTS}
     assert {dtype.name for dtype in torch_sparse._torch_patterns()} == types
@@ -631,7 +631,7 @@ def test_the_first_number_without_a_magnitude_is_named(element: ElementType) -> 
                 sparse.prune(matrix, name)
 
 
-def test_an_error_tells_all_that_offends() -> None:
+def test_an_error_names_everything_that_offends() -> None:
     matrix = np.zeros((4, 16), np.float16)
     matrix[1, 8:11] = matrix[3, 12:] = 1
     message = (

@@ -75,17 +75,17 @@ def test_imports_run_one_way() -> None:
 
 
 def test_modules_have_no_circles() -> None:
-    """Not even one of imports that run when a function is called.  Only annotations may name a class that calls the module."""
+    """No circle of imports, not even of those inside functions.  Only annotations may name a class that calls the module."""
     list(TopologicalSorter(_modules(types=False)).static_order())
 
 
 def test_file_names_are_unique() -> None:
-    """A name in a traceback or in an editor's list says which file it is."""
+    """A name in a traceback or in an editor's list identifies the file."""
     names = Counter(path.name for folder in (_SOURCE, _PROOF) for path in folder.rglob("*.py"))
     assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "__main__.py")] == []
 
 
-def test_the_product_stands_without_its_proof() -> None:
+def test_the_product_runs_without_its_proof() -> None:
     """Neither the package nor its tests import the proof, when they are loaded or later."""
     files = [*_SOURCE.rglob("*.py"), *Path(__file__).parent.glob("test_*.py"), Path(__file__).parent / "conftest.py"]
     for path in files:

@@ -1,4 +1,4 @@
-"""Published peaks: what is told of an instruction, and what a spec may not say.  `pytest -n 0 tests/test_throughput.py`."""
+"""Published peaks: those of an instruction, and those that a spec may not have.  `pytest -n 0 tests/test_throughput.py`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLAIN = "toy.sync.aligned.m16n8k16.f32.f16.f16.f32"
 
 
 def test_throughput_is_published(catalog: Catalog) -> None:
-    """For chips that have the instruction, of its types and sparsity; nothing where nothing is published."""
+    """An instruction has the peaks of chips that have it, for its types and sparsity."""
     peaks = throughput.peaks(instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
     assert [(peak.chip, peak.operations) for peak in peaks][:2] == [("NVIDIA A100 (SXM4)", 2048), ("GeForce RTX 3090", 512)]
     spec = catalog.database.spec
@@ -67,7 +67,7 @@ def test_a_made_up_chip(tmp_path: Path) -> None:
         ("clock: 1000", 'clock: "fast"', "'fast' is not of type integer: MHz"),
     ],
 )
-def test_a_chip_that_cannot_be(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_an_impossible_chip(old: str, new: str, message: str, tmp_path: Path) -> None:
     assert old in _CHIP
     with pytest.raises(SpecError, match=message):
         _toy(tmp_path, _CHIP.replace(old, new))

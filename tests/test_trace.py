@@ -1,4 +1,4 @@
-"""``ptxmma trace``: what it names is read from the registers of a random product, which must give the element of D."""
+"""``ptxmma trace``: the elements that it names, read from the registers of a random product, must give the element of D."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
 
 
 def read(registers: Array, place: Place, element: ElementType | None) -> Any:
-    """The bits at a place as a number of that type, or as they are."""
+    """The bits at a place, as a number if a type is given."""
     words = registers.reshape(len(registers), -1)
     code = int(words.view(f"u{words.dtype.itemsize}")[place.lane, place.register]) >> place.low & (1 << place.width) - 1
     if element is None:
@@ -93,7 +93,7 @@ def test_a_trace_adds_up_to_the_element(number: int) -> None:
     assert len(kinds) >= 6
 
 
-def test_every_term_stands_once_and_indices_pick_within_their_chunk() -> None:
+def test_every_term_occurs_once_and_indices_pick_within_their_chunk() -> None:
     for instruction in one_of_each():
         assert instruction.shape is not None
         traced = trace(instruction, 0, 0)
@@ -128,7 +128,7 @@ def one_to_each_space() -> list[Instruction]:
 
 
 def test_traced_moves_are_what_the_emulator_does() -> None:
-    """The bits of an element at the traced place in memory are those at each traced place in registers."""
+    """An element has the same bits at the traced place in memory and at each traced place in registers."""
     random = np.random.default_rng(0)
     for instruction in one_to_each_space():
         operands = {operand.kind: operand for form in instruction.forms for operand in form.operands}

@@ -1,4 +1,4 @@
-"""What loads, stores and transpositions leave behind, element by element and together with the multiplications that they serve."""
+"""The results of loads, stores and transpositions, element by element and together with the multiplications that they serve."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _GARBAGE = np.uint32(0xDEADBEE1)
 
 @functools.cache
 def transferring(operation: str, *, by_row: bool = True) -> list[Instruction]:
-    """Instructions of an operation: those to which threads give the address of a row each, or those with one address; one state space."""
+    """Instructions of an operation in one state space: those with an address from each thread, or those with one address."""
     return chosen(ptxmma.instructions(), operation, by_row=by_row)
 
 
 def chosen(instructions: Iterable[Instruction], operation: str, *, by_row: bool = True) -> list[Instruction]:
-    """Those of the instructions that :func:`transferring` names."""
+    """The instructions among some that :func:`transferring` describes."""
     transfers = [ins for ins in instructions if ins.operation == operation and not ins.qualifiers.get("space")]
     return [ins for ins in transfers if (operand_of(ins, "address").layout is not None) == by_row]
 
@@ -274,6 +274,6 @@ def test_bad_operands_of_transfers(spelling: str, operands: dict[str, Any], mess
 
 
 @pytest.mark.parametrize("change", [{"p": 1.5}, {"p": "0"}, {"stride": 16.0}])
-def test_addresses_and_strides_that_are_no_integers(change: dict[str, Any]) -> None:
+def test_addresses_and_strides_that_are_not_integers(change: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=f"{next(iter(change))} must be one integer"):
         ptxmma.emulate(_WHOLE, **({"p": 0, "memory": _IMAGE} | change))

@@ -29,7 +29,7 @@ def test_a_version_is_its_text() -> None:
     assert f"{version} {version!r} {json.dumps(version)}" == "8.10 '8.10' \"8.10\""
 
 
-def test_what_is_no_version_has_no_order() -> None:
+def test_texts_that_are_not_versions_have_no_order() -> None:
     with pytest.raises(ValueError, match="new"):
         assert Version("8.0") < "new"
 

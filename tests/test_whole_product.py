@@ -93,7 +93,7 @@ def test_one_step_is_what_the_emulator_does() -> None:
 
 @pytest.mark.parametrize("spelling", [_BF16, _F16])
 def test_the_bound_is_that_of_a_chain_of_instructions(spelling: str) -> None:
-    """`c_bound` says how far the addend may be off: a chain by hand is bounded like the loop, but for D's rounding, which counts twice."""
+    """`c_bound` is the error of the addend: a chain by hand has the bound of the loop, but counts D's rounding twice."""
     random = np.random.default_rng(3)
     instruction = ptxmma.instruction(spelling)
     a, b, d = (instruction.operand(name) for name in "abd")
@@ -267,7 +267,7 @@ def test_a_scaled_matrix_as_quantise_gives_it() -> None:
         ptxmma.matmul(instruction, left.elements, right.elements, scale_a=left.scales[:, 1:], scale_b=right.scales)
 
 
-def test_what_a_chip_was_seen_to_compute() -> None:
+def test_the_observed_sums_of_a_chip() -> None:
     """FP8 on an H200 keeps 13 bits; adding to another accumulator every 128 elements of K keeps more."""
     random = np.random.default_rng(4)
     a, b = (random.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((8, 1024), (1024, 8)))
@@ -317,7 +317,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
     assert said in str(error.value)
 
 
-def test_a_result_that_is_none_is_refused() -> None:
+def test_an_impossible_result_is_refused() -> None:
     result = ptxmma.matmul(_BF16, np.ones((2, 16), ml_dtypes.bfloat16), np.ones((16, 2), ml_dtypes.bfloat16))
     with pytest.raises(ValueError, match=r"d has shape \(2, 3\); the product has \(2, 2\)"):
         result.admits(np.ones((2, 3), np.float32))

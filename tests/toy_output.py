@@ -1,4 +1,4 @@
-"""An output as a contributor adds it: a table of the layouts.  Nothing of ptxmma knows it but the line that registers it."""
+"""An output as a contributor adds it: a table of the layouts.  Only the line that registers it mentions it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|
 
 
 def recorded(page: str, indent: str, folder: Path) -> str:
-    """A page with what its commands print now, run one after another in a folder."""
+    """A page with the present output of its commands, run in turn in a folder."""
     for command, shown in list(sessions(page + "\n")):
         text = printed(command, folder, SPEC=str(paths.SPEC))
         if not is_shown(text, shown):
@@ -32,7 +32,7 @@ def recorded(page: str, indent: str, folder: Path) -> str:
 
 
 def elided(text: str, shown: str) -> str:
-    """A text without the lines that were left out of what was shown."""
+    """A text without the lines that the page leaves out."""
     lines, before = text.split("\n"), shown.split("\n")
     for place, line in enumerate(before):
         if line.strip() != "...":

@@ -1,6 +1,6 @@
-"""A program that answers like ``ptxas``, from the table ``answers.json`` beside it: for tests of what asks assemblers.
+"""A program that answers like ``ptxas``, from the table ``answers.json`` beside it.
 
-It keeps a log of what it was asked, and ends as if interrupted when the table says so.
+It logs every question, and ends as if interrupted when the table says so.
 """
 
 import json

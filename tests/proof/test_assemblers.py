@@ -1,6 +1,6 @@
-"""The database against the assemblers that are here: the one on PATH, and those that ``make assemblers`` fetched.
+"""The database against the assembler on PATH and those that ``make assemblers`` fetched.
 
-``python -m ptxmma_proof assembler`` asks all of them everything; here the oldest and the newest are asked, the newest on some targets.
+``python -m ptxmma_proof assembler`` asks all of them everything; these tests ask the oldest and the newest, the newest on some targets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ptxmma_proof.questions import Lines
 
 pytestmark = pytest.mark.ptxas
 
-#: Of the neighbours, every so many are asked about here.
+#: The step through the neighbours.
 _EVERY = 20
 #: One target of each kind that has instructions of its own.
 _TARGETS = ("sm_89", "sm_90a", "sm_107a", "sm_121a")
@@ -142,7 +142,7 @@ def test_assemblers_describe_themselves(newest: Assembler) -> None:
 
 
 class Edit(NamedTuple):
-    """Something else in one place of an instruction; an empty text leaves it out."""
+    """Another text in one place of an instruction; an empty one removes it."""
 
     place: int  # of a token, or after the tokens of an operand
     text: str
@@ -150,14 +150,14 @@ class Edit(NamedTuple):
 
 
 class Grammar:
-    """Lines from the grammar of the reference: the syntax of an instruction, whatever the spec knows in its places, any operands."""
+    """Lines from the grammar of the reference: the syntax of an instruction, values from the whole spec, any operands."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._vocabulary = neighbours.Vocabulary(catalog)
         self._of = {entry.name: catalog.of(entry.name) for entry in catalog.database.spec.instructions}
 
     def draw(self, random: Random) -> Candidate:
-        """A line, a few edits away from one that is legal."""
+        """A line a few edits away from a legal one."""
         variants = self._of[random.choice(list(self._of))]
         instruction = random.choice(variants)
         # Operands of another instruction of the same name now and then.
@@ -187,7 +187,7 @@ class Grammar:
 
 
 class Candidate(NamedTuple):
-    """An instruction, the operands that it is written with, and what is edited."""
+    """An instruction, its operands, and the edits."""
 
     instruction: Instruction
     form: OperandForm
@@ -204,7 +204,7 @@ class Candidate(NamedTuple):
 
 
 def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: Catalog, newest: Assembler, explained: Explanations) -> None:
-    """What an erratum tells of may be in a line; without it the two must agree."""
+    """The two agree on every line, apart from edits that an erratum explains."""
     legality, grammar, banks = Legality(catalog), Grammar(catalog), matrix.banks(catalog)
     counts: Counter[bool] = Counter()
 
@@ -222,7 +222,7 @@ def test_random_lines_are_legal_where_the_newest_assembler_takes_them(catalog: C
         return lines
 
     def mended(candidate: Candidate, target: str, said: str) -> Candidate:
-        """The same without the edits that an erratum explains, each in its own words or as the only one."""
+        """The candidate without the edits that an erratum explains."""
         edits = []
         for edit in candidate.edits:
             alone = candidate._replace(edits=(edit,))

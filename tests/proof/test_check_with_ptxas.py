@@ -1,4 +1,4 @@
-"""`ptxmma check` judges as ptxas does: lines with every kind of operand, and what the errata say."""
+"""`ptxmma check` agrees with ptxas on lines with every kind of operand, and with the errata."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def ptxas() -> assemblers.Assembler:
 
 
 def refused(assembler: assemblers.Assembler, lines: list[str], target: str, scratch: Path) -> dict[str, str]:
-    """The lines that an assembler refuses, with what it says.
+    """The lines that an assembler refuses, each with its error.
 
-    It makes its checks in two rounds, and the second only where the first found nothing; a syntax error hides all that follows.
+    It checks in two rounds, the second only without errors in the first; a syntax error hides everything after it.
     """
     left = list(lines)
     errors: dict[str, str] = {}
@@ -93,7 +93,7 @@ def disagreements(assembler: assemblers.Assembler, lines: Iterable[str], target:
     assert 0 < len(said) < len(asked)
     checker = Checker(target=target, ptx=assembler.ptx, follow=False)
     ours = {line: [each for each in checker.check(module(line)) if each.severity == "error"] for line in asked}
-    # Lists that the manual does not have are errors, whatever an assembler says.
+    # Lists that the manual does not allow may be errors of the checker alone.
     differing = []
     for line in asked:
         only_lists = line not in said and {each.rule for each in ours[line]} == {"list"}
@@ -249,7 +249,7 @@ def _dense() -> Iterator[str]:
 
 
 def _special() -> Iterator[str]:
-    """Every special register, and what looks like one, in a list of untyped registers, of integers and of 64 bits."""
+    """Every special register, and names like those, in lists of untyped registers, of integers and of 64 bits."""
     vectors = [f"{name}.{field}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid") for field in "xyzw"]
     vectors += ["cluster_ctaid.x", "cluster_nctaid.y", "tid.r", "ctaid.a"]
     plain = ["laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"]
@@ -375,7 +375,7 @@ _OFFSETS = [
 
 
 def _addresses() -> Iterator[str]:
-    """Whatever may be in brackets, and strides, of instructions with and without a state space."""
+    """Addresses and strides of instructions with and without a state space."""
     bases = [*_ITEMS, "vl", "vc", "%laneid", "%r0.x", "checked", "(%r0)", "vs"]
     texts = [f"[{base}{offset}]" for base in bases for offset in (_OFFSETS if base in ("%r0", "%rd0", "vs") else ("", "+16"))]
     texts += [*bases, "[ %rd0 ]", "[[%rd0]]", "[%rd0][0]", "[%rd0]+16", "[{%rd0}]", "[]"]
@@ -425,7 +425,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def places(catalog: Catalog) -> list[Place]:
-    """One for each operand and what rules may ask about it."""
+    """One for each operand and each property that rules ask about."""
     by_shape: dict[object, Place] = {}
     for instruction in catalog.all():
         facts = [
@@ -439,7 +439,7 @@ def places(catalog: Catalog) -> list[Place]:
 
 
 def _of_rule(places: list[Place], rule: Quirk) -> Iterator[tuple[str, dict[str, Version]]]:
-    """Lines to which a rule of the errata applies, with the targets of their instructions."""
+    """The lines to which a rule of the errata applies, with the targets of their instructions."""
     for place in places:
         if Quirks.applies(rule, place.instruction, place.operand):
             for text in _given(rule, place.operand):
@@ -479,7 +479,7 @@ def test_ptxas_answers_as_the_rules_of_the_errata_say(
     judges = dict.fromkeys(("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_110", "sm_120a"), ptxas)
     for older in assemblers.fetched():
         if older.cuda == "12.9":
-            judges["sm_101a"] = older  # the last that knows it
+            judges["sm_101a"] = older  # the last release that knows it
     rules = [rule for erratum in catalog.database.spec.errata for rule in erratum.rules]
     lines = {line: accepts for rule in rules for line, accepts in _of_rule(places, rule)}
     legality = Legality(catalog)

@@ -1,4 +1,4 @@
-"""The corpus of PTX that nobody here wrote: how it is made, read, mutated and judged, and what the last run found."""
+"""The corpus of PTX from other projects: how it is made, read, mutated and judged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ptxmma_proof.corpus.verdicts import Outcome
 from ptxmma_proof.neighbours import Neighbourhood
 
 _STEMS = ("mma", "wgmma")
-#: As compilers write it: comments, scopes, an instruction over several lines, names without a percent sign.
+#: A module as compilers write it: comments, scopes, an instruction over several lines, names without a percent sign.
 _MODULE = """\
 //
 // mma.sync in a comment
@@ -105,7 +105,7 @@ def test_a_mutant_can_take_the_place_of_an_instruction() -> None:
     assert first.named(mutant.replace("%b32_0", "%b16_0")) is None
 
 
-def test_text_that_is_no_module_is_refused() -> None:
+def test_text_that_is_not_a_module_is_refused() -> None:
     with pytest.raises(extraction.UnreadableError, match="cannot read '\\?\\?'"):
         extraction.module(".version 8.0\n??", _STEMS)
 
@@ -131,16 +131,16 @@ def test_a_sample_of_neighbours_is_the_same_each_time_and_has_every_kind(catalog
 
 @pytest.fixture(scope="module")
 def newest() -> Assembler:
-    """The newest pinned assembler; tests that ask for it are skipped where there is none."""
+    """The newest pinned assembler; tests that ask for it are skipped without one."""
     fetched = assemblers.fetched()
     if not fetched:
         pytest.skip("no assembler is here: make assemblers")
-    return fetched[-1]._replace(targets=("sm_90a",))  # its others would be asked too
+    return fetched[-1]._replace(targets=("sm_90a",))  # so that no other target is asked about
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of one module, and the answers about it."""
+    """A corpus of one module, and the folder of its answers."""
     made = tmp_path_factory.mktemp("corpus")
     (made / "corpus" / "compiler").mkdir(parents=True)
     (made / "corpus" / "compiler" / "kernel.ptx").write_text(_MODULE, encoding="utf-8")
@@ -163,7 +163,7 @@ def test_a_corpus_is_judged(catalog: Catalog, newest: Assembler, folder: Path) -
 
 
 @pytest.mark.ptxas
-def test_a_checker_that_says_nothing_is_found_out(
+def test_a_checker_that_reports_nothing_disagrees(
     catalog: Catalog, newest: Assembler, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ptxmma.check import Checker, Findings
@@ -178,7 +178,7 @@ def test_a_checker_that_says_nothing_is_found_out(
 
 
 @pytest.mark.ptxas
-def test_a_checker_that_calls_sound_instructions_errors_is_found_out(
+def test_a_checker_that_reports_sound_instructions_disagrees(
     catalog: Catalog, newest: Assembler, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ptxmma.check import Checker, Finding, Findings
@@ -202,7 +202,7 @@ def test_an_empty_corpus_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
     assert "there is no module with a matrix instruction" in done.output or "no assemblers are here" in done.output
 
 
-def test_a_module_that_nobody_can_judge_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_module_for_an_unknown_target_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "kernel.ptx").write_text(_MODULE, encoding="utf-8")
     with pytest.raises(UnjudgedError, match=r"kernel\.ptx: no assembler that is here knows sm_90a"):
         judge(catalog, tmp_path, [], 1, tmp_path / "answers")
@@ -213,7 +213,7 @@ def test_a_module_that_nobody_can_judge_is_an_error(catalog: Catalog, tmp_path: 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A made-up CUTLASS, and a compiler that writes what it was asked."""
+    """A made-up CUTLASS, and a compiler that writes its arguments."""
     program = tmp_path / "bin" / "nvcc"
     program.parent.mkdir()
     program.write_text(
@@ -249,7 +249,7 @@ def test_files_of_cutlass_are_compiled_for_their_targets(checkout: Path, tmp_pat
     assert cutlass.versions(checkout) == {"CUTLASS": "4.2.0", "nvcc": "13.0.88"}
 
 
-def test_what_is_there_is_not_made_again(checkout: Path, tmp_path: Path) -> None:
+def test_existing_modules_are_not_made_again(checkout: Path, tmp_path: Path) -> None:
     made = set(cutlass.build(tmp_path / "out", checkout, tmp_path / "googletest"))
     place = next(Path(line) for line in made if line.endswith(".ptx") and Path(line).exists())
     place.write_text("as it was", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Mutants of the spec, and who contradicts them."""
+"""Mutants of the spec, and the witnesses that contradict them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def every(documents: list[Document]) -> dict[str, Mutant]:
 def whole() -> Trial:
     try:
         return Trial(paths.SPEC)
-    except ValueError as error:  # a fact has changed since the witness was asked: nothing to be learnt from mutants
+    except ValueError as error:  # a fact has changed since the witness was asked, so mutants show nothing
         pytest.skip(str(error))
 
 
@@ -52,7 +52,7 @@ def test_who_contradicts_a_mutant_first(whole: Trial, every: dict[str, Mutant], 
     assert whole.judge(_find(every, start)).by == by
 
 
-def test_a_fact_that_nothing_knows_survives(whole: Trial, documents: list[Document]) -> None:
+def test_a_fact_without_a_witness_survives(whole: Trial, documents: list[Document]) -> None:
     number = next(number for number, document in enumerate(documents) if document.data["kind"] == "throughput")
     words = Mutant("spec/throughput.yaml", number, ("throughput", 0, "chip"), documents[number].data["throughput"][0]["chip"], "A chip")
     assert whole.judge(words) == Verdict(SURVIVED)
@@ -65,11 +65,11 @@ def test_a_mutant_that_breaks_a_layout_cannot_be_built(whole: Trial, every: dict
 
 def test_the_chip_contradicts_another_layout(whole: Trial) -> None:
     assert whole.witnesses["chip"](whole.catalog) == ""
-    # The places of two rows exchanged: a permutation, so that it can be built; CuTe would know it, too.
+    # Two rows exchanged: a permutation, which can be built; CuTe would contradict it, too.
     number = next(number for number, document in enumerate(whole.documents) if document.data["kind"] == "register_layouts")
     col = whole.documents[number].data["register_layouts"][0]["at"]["col"]
     mutant = Mutant("it", number, ("register_layouts", 0, "at", "col"), col, col)
-    assert whole.judge(mutant).by == SURVIVED  # the same in the same words
+    assert whole.judge(mutant).by == SURVIVED  # the same formula in other words
 
 
 def test_errata_have_mutants_and_words_have_none(every: dict[str, Mutant]) -> None:

@@ -1,4 +1,4 @@
-"""CuTe and PyTorch say the same of these instructions as we do, and a wrong layout of ours would be found."""
+"""CuTe and PyTorch agree with us, and contradict a wrong layout of ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ptxmma_proof.peers.headers import Atom, Cutlass
 
 @pytest.fixture(scope="module")
 def peer(catalog: Catalog) -> recorded.Peer:
-    """What is recorded of CuTe, of instructions with which it agrees today."""
+    """The records of CuTe for instructions whose evidence is up to date."""
     read = recorded.read()
     known = {instruction.canonical for instruction in catalog.all()}
     atoms = (atom for atom in read.atoms if atom.instruction in known)

@@ -1,4 +1,4 @@
-"""The examples that a reference prints: found, completed, assembled; and what the errata say that tools answered."""
+"""The examples of a reference: found, completed, assembled; and the sightings of the errata, asked again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ptxmma_proof.line_legality import Legality
 _MARKDOWN = """
 ## 7.1. Adding up [link](#adding)
 
-A first paragraph; mma.sync is no example here.
+A first paragraph; mma.sync is not an example here.
 
 Syntax
 
@@ -88,7 +88,7 @@ fence.proxy.async;
 def book(tmp_path: Path) -> Path:
     (tmp_path / "a.md").write_text(_MARKDOWN, encoding="utf-8")
     (tmp_path / "b.txt").write_text(_PLAIN, encoding="utf-8")
-    # The same section as another page: nothing new but its last example.
+    # The same section on another page, where only the last example is new.
     (tmp_path / "c.md").write_text(f"{_MARKDOWN}\n# 7.4. More\n\n```\nwgmma.fence.sync.aligned;\n```\n", encoding="utf-8")
     return tmp_path
 
@@ -177,7 +177,7 @@ def test_examples_are_completed_and_assembled(book: Path, catalog: Catalog, pinn
 
 @pytest.mark.ptxas
 def test_the_library_is_asked_with_the_types_of_the_text(tmp_path: Path, catalog: Catalog, pinned: list[Assembler]) -> None:
-    """bf16 in f16x2 registers: assemblers refuse it, and the library says so."""
+    """bf16 in f16x2 registers, which assemblers and the library refuse."""
     operands = "{d0, d1, d2, d3}, {a0, a1, a2, a3}, {b0, b1}, {d0, d1, d2, d3};"
     text = f".reg .f32 d<4>;\n.reg .f16x2 a<4>, b<2>;\nmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {operands}\n"
     (tmp_path / "page").write_text(f"1.1. One\n\n```\n{text}```\n", encoding="utf-8")
@@ -200,7 +200,7 @@ def test_the_database_says_what_the_errata_say_of_it(catalog: Catalog) -> None:
             if not seen.tool.startswith("ptxas"):
                 assert not seen.database
                 continue
-            # A release without a version of its own speaks the one before.
+            # A release without a new version speaks the one before.
             spoken = max((v for cuda, v in versions.items() if Version(cuda) <= last), key=Version)
             assert seen.database == errata.database(legality, seen, seen.ptx or spoken), (erratum.id, seen)
             checked += bool(seen.database)
@@ -229,7 +229,7 @@ def test_assemblers_answer_what_the_errata_say(catalog: Catalog, pinned: list[As
 
 
 @pytest.mark.ptxas
-def test_an_answer_that_changed_is_told(catalog: Catalog, pinned: list[Assembler]) -> None:
+def test_an_answer_that_changed_is_a_difference(catalog: Catalog, pinned: list[Assembler]) -> None:
     newest = pinned[-1]
     seen = Sighting(tool=f"ptxas {newest.cuda}", target="sm_80", asked="mma.sync.aligned.nothing 4f32 b32", answer=errata.ACCEPTED)
     erratum = msgspec.structs.replace(catalog.database.spec.errata[0], id="invented", seen=(seen,))

@@ -1,4 +1,4 @@
-"""What runs on a chip, with the emulator in the chip's place: operands, products, observations and the report need no GPU to be right."""
+"""The run on a chip with the emulator in the chip's place: operands, products, observations and the record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAMILIES = ("mma", "mma.sp", "wgmma", "wgmma.sp", "wmma")
 
 
 class _Emulating:
-    """Runs kernels as a chip does, by emulation; ``flips`` turns a bit of D."""
+    """Runs kernels like a chip, by emulation; ``flips`` inverts a bit of D."""
 
     def __init__(self, emulated: list[Kernel], *, flips: bool = False) -> None:
         self._kernels, self._flips = emulated, flips
@@ -47,7 +47,7 @@ class _Emulating:
         stride: int = 0,
         scale_d: bool = True,
     ) -> Array:
-        """What is left behind."""
+        """The result."""
         kernel = self._kernels[number]
         if kernel.instruction.operation != "multiply":
             return self._transferred(kernel, registers, image, stride)
@@ -113,7 +113,7 @@ def test_loads_stores_and_transpositions_are_compared_to_the_bit(catalog: Catalo
     broken: Any = _Emulating(chosen, flips=True)
     for number, kernel in [*enumerate(chosen)][::9]:
         made = transferred.drawn(kernel, number)
-        assert made.image is None or len(made.image) <= 48 << 10  # what a block has of shared memory
+        assert made.image is None or len(made.image) <= 48 << 10  # shared memory of a block
         assert transferred.run(sound, number, kernel, number), kernel.instruction
         assert not transferred.run(broken, number, kernel, number), kernel.instruction
         assert replay.record(sound, number, kernel, 7).d == replay.emulated(kernel, replay.record(sound, number, kernel, 7))
@@ -149,7 +149,7 @@ def test_what_the_manual_leaves_open_is_asked(catalog: Catalog, ask: str, monkey
     }[ask]
     kernel = next(chosen(catalog, _TARGET))
     chip: Any = _Emulating([kernel])
-    if ask == "_illegal_fields":  # the emulator refuses what the manual calls undefined: D stays what it was
+    if ask == "_illegal_fields":  # the emulator refuses what the manual leaves undefined, and D stays
         monkeypatch.setattr(observations, "_run", lambda *_: np.zeros(()))
     seen = list(getattr(observations, ask)(chip, 0, kernel))
     assert seen
@@ -182,7 +182,7 @@ def test_a_chip_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_emulator_takes_the_keywords(catalog: Catalog) -> None:
-    """What the builder hands to the emulator is what the kernel has in its registers."""
+    """The builder gives the emulator the same operands as the kernel's registers."""
     kernel = next(kernels(catalog, _TARGET, ["wgmma.sp"]))
     random = np.random.default_rng(5)
     made = Builder(kernel, random, products.Drawn(kernel.instruction, random)).build()
@@ -218,7 +218,7 @@ def test_elements_put_together_from_halves(catalog: Catalog) -> None:
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
 def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
-    """What is called native in the evidence is one instruction in machine code that is made here, what is not is what it says."""
+    """The machine code that the installed assembler makes is the one in the evidence."""
     witness = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
     assert witness.run is not None
     (release,) = [tool.version.split(",")[0].removeprefix("CUDA ") for tool in witness.run.tools if tool.kind == "compiler"]
@@ -245,7 +245,7 @@ def test_the_assembler_makes_of_it_what_the_chip_ran(catalog: Catalog, nvcc: str
 
 
 def _of_today(catalog: Catalog) -> list[Launch]:
-    """The recorded launches of instructions of which the database still says the same."""
+    """The recorded launches of instructions whose evidence is up to date."""
     witness = Witness(paths.SPEC / "evidence" / "silicon.jsonl")
     facts = {line.instruction: line.facts for line in witness.of(Executed)}
     known = {instruction.canonical for instruction in catalog.all() if facts.get(instruction.canonical) == digest.computed(instruction)}

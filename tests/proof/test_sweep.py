@@ -1,4 +1,4 @@
-"""``python -m ptxmma_proof assembler``: its options, its record, and what it finds, with a made-up spec and a made-up assembler."""
+"""``python -m ptxmma_proof assembler``: its options, its record and its differences, with a made-up spec and assembler."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class Fake:
         source = (_TESTS / "fake_ptxas.py").read_text(encoding="utf-8")
         self.path.write_text(f"#!{sys.executable}\n{source}", encoding="utf-8")
         self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
-        self.tell()
+        self.change()
 
-    def tell(self, **more: Any) -> None:
+    def change(self, **more: Any) -> None:
         """Change what it answers."""
         self.answers |= more
         (self.folder / "answers.json").write_text(json.dumps(self.answers), encoding="utf-8")
 
     def accept(self, line: str, **first: str) -> None:
         """Accept a line on these targets from these versions on."""
-        self.tell(accepted=self.answers["accepted"] | {ptx.expanded(line): first})
+        self.change(accepted=self.answers["accepted"] | {ptx.expanded(line): first})
 
     @property
     def log(self) -> list[str]:
-        """What it was asked: target and version of each module."""
+        """The target and the version of each module that it was asked about."""
         log = self.folder / "log"
         return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
@@ -67,7 +67,7 @@ def toy() -> Catalog:
 
 @pytest.fixture(scope="module")
 def answers(toy: Catalog) -> dict[str, Any]:
-    """An assembler that says what the database says."""
+    """The answers of an assembler that agrees with the database."""
     legality = Legality(toy)
     lines = [line for lines_of in neighbours.neighbours(toy).values() for line in lines_of]
     lines += [line for instruction in toy.all() for line in ptx.lines(instruction)]
@@ -134,7 +134,7 @@ def test_an_illegal_neighbour_that_is_accepted_is_found_and_recorded(fake: Fake,
 
 
 def test_a_line_at_which_the_assembler_crashes_is_found_among_all(fake: Fake) -> None:
-    fake.tell(crashes=[ptx.expanded(_HAPPY)])
+    fake.change(crashes=[ptx.expanded(_HAPPY)])
     result = _verify(fake)
     assert result.exit_code == 1
     assert "sm_80: refused (the assembler crashed), the database says accepted from 7.0 on: 1 line" in result.stdout
@@ -145,18 +145,18 @@ def test_an_interrupted_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path,
     whole = Fake(tmp_path / "whole", dict(answers) | {"note": "another binary"})
     whole.path.write_text(whole.path.read_text(encoding="utf-8") + "# another binary\n", encoding="utf-8")
     assert _verify(whole).exit_code == 0
-    fake.tell(interrupted=len(whole.log) // 2)
+    fake.change(interrupted=len(whole.log) // 2)
     result = _verify(fake, "--jobs", "1")
     assert result.exit_code == 1
     assert "ended with -15" in result.stderr
     before = len(fake.log)
-    fake.tell(interrupted=0)
+    fake.change(interrupted=0)
     assert _verify(fake).exit_code == 0
     again = len(fake.log) - before
     assert 0 < again < len(whole.log)
     asked = len(fake.log)
     assert _verify(fake).stdout == _verify(whole).stdout
-    # Which modifiers it can read is asked each time; everything else is known.
+    # Only the modifiers that it can read are asked about again.
     assert len(fake.log) - asked <= 2
 
 
@@ -172,7 +172,7 @@ def test_a_report_that_cannot_be_written(fake: Fake, tmp_path: Path) -> None:
     result = _verify(fake, "--record", str(tmp_path / "file" / "record.jsonl"))
     assert result.exit_code == 2
     assert f"there is no directory {tmp_path / 'file'}" in result.stderr
-    assert not fake.log  # told before anything is asked
+    assert not fake.log  # refused before any question
 
 
 def test_only_some_targets_and_families(fake: Fake, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_run_of_a_family_keeps_the_lines_of_others(catalog: Catalog, tmp_path:
     with pytest.raises(ValueError, match="is the record of other assemblers or targets; ask about every family: leave --family out"):
         records.updated(path, record("2026-02-02", {"wgmma": "c"}, other), catalog)
     whole = record("2026-02-02", {"mma": "a", "wgmma": "c"}, other)
-    assert records.updated(path, whole, catalog) == whole  # nothing of the other assemblers is left
+    assert records.updated(path, whole, catalog) == whole  # nothing remains of the other assemblers
 
 
 def test_the_record_of_a_family_is_updated(fake: Fake, tmp_path: Path) -> None:
@@ -255,14 +255,14 @@ def test_no_assemblers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH" in result.stderr
 
 
-def test_a_program_that_is_no_assembler() -> None:
+def test_a_program_that_is_not_an_assembler() -> None:
     result = CliRunner().invoke(main, ["assembler", "--ptxas", sys.executable])
     assert result.exit_code == 1
     assert f"{sys.executable}: no ptxas: its --version names no CUDA release" in result.stderr
 
 
 def test_a_new_release_says_what_it_brings(fake: Fake) -> None:
-    fake.tell(cuda="12.0", ptx="8.0", targets=fake.answers["targets"] | {"sm_91a": "8.0", "sm_35": "3.0"})
+    fake.change(cuda="12.0", ptx="8.0", targets=fake.answers["targets"] | {"sm_91a": "8.0", "sm_35": "3.0"})
     fake.accept(_HAPPY, sm_80="8.0", sm_90="7.8")
     result = _verify(fake)
     assert result.exit_code == 1
@@ -294,13 +294,13 @@ def _toy_with(folder: Path, before: str, after: str) -> Path:
 
 
 def test_a_release_that_differs_must_differ_as_the_database_says(fake: Fake, tmp_path: Path) -> None:
-    fake.tell(targets={"sm_80": "7.0", "sm_90": "7.0"})
+    fake.change(targets={"sm_80": "7.0", "sm_90": "7.0"})
     fake.accept(_HAPPY, sm_80="7.0", sm_90="7.0")
     assert "CUDA 11.8, sm_90: accepted from 7.0 on, the database says accepted from 7.8 on: 1 line" in _verify(fake).stdout
     modules = "CUDA 11.8, sm_90: accepted from 7.0 on, the database says accepted from 7.8 on"
-    assert modules in _verify(fake).stdout.splitlines()  # without any line: the target itself
+    assert modules in _verify(fake).stdout.splitlines()  # an empty module: the target itself
     words = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", releases: "CUDA 11.8 takes it from 7.0 on"')
-    assert _verify(fake, spec=words).exit_code == 1  # words explain nothing
+    assert _verify(fake, spec=words).exit_code == 1  # prose explains nothing
     shutil.rmtree(words)
     exact = _toy_with(tmp_path, 'name: "sm_90"', 'name: "sm_90", ptx_in: [{cuda: "11.8", ptx: "7.0"}]')
     result = _verify(fake, spec=exact)
@@ -318,9 +318,9 @@ def test_a_target_that_a_release_does_not_know_is_a_difference(fake: Fake, tmp_p
     result = _verify(fake, spec=gone)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0] == "CUDA 11.8, sm_80: known, the database says unknown"
-    fake.tell(cuda="11.7", targets={"sm_80": "7.0"})
+    fake.change(cuda="11.7", targets={"sm_80": "7.0"})
     assert _verify(fake, spec=gone).exit_code == 0
-    fake.tell(targets={"sm_90": "7.8"})
+    fake.change(targets={"sm_90": "7.8"})
     assert "CUDA 11.7, sm_80: unknown, the database says known" in _verify(fake, spec=gone).stdout
 
 
@@ -358,7 +358,7 @@ def test_the_negative_space_changes_one_thing_at_a_time(catalog: Catalog) -> Non
         sparse.replace(".f16.f16.", ".s8.s8."),  # both types
         sparse.replace("f16.f32", "f16.f16"),  # an accumulator
         sparse.replace(".col", ".col.kind::mxf4"),  # a kind
-        sparse.replace(".col", ".col.kind::mxf4.block_scale"),  # two modifiers that stand side by side elsewhere
+        sparse.replace(".col", ".col.kind::mxf4.block_scale"),  # two modifiers that are adjacent elsewhere
         sparse.replace(".row", ".col"),  # a layout
         sparse.replace(".col", ".row"),
         sparse.replace(".sync", ""),  # dropped
@@ -371,7 +371,7 @@ def test_the_negative_space_changes_one_thing_at_a_time(catalog: Catalog) -> Non
         assert f"{sparse} {other}" in lines, other
     for other in ("3f32", "5f32", "4u64"):
         assert f"{sparse} {operands.replace('4f32', other, 1)}" in lines, other
-    # As many registers as a shape that no instruction has would fill: 16x64 f16, half of them kept.
+    # The registers of a shape that no instruction has: 16x64 f16, half of them kept.
     assert f"{sparse.replace('m16n8k32', 'm16n8k64')} 4f32 8b32 8b32 4f32 b32 0" in lines
 
 
@@ -389,13 +389,13 @@ def test_each_value_of_each_form_is_changed_at_least_once(catalog: Catalog) -> N
     assert 0 < 3 * len(list(neighbours.representatives(wmma))) < len(wmma)
 
 
-def test_instructions_are_no_neighbours(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
+def test_no_neighbour_is_an_instruction(space: dict[str, neighbours.Neighbours], catalog: Catalog) -> None:
     lines = {line for group in space.values() for line in group}
     assert not any(line in lines for instruction in catalog.all() for line in ptx.lines(instruction))
     assert all(list(group) == sorted(group) for group in space.values())
 
 
-def test_constants_in_hexadecimal_are_no_lists_of_registers() -> None:
+def test_constants_in_hexadecimal_are_not_lists_of_registers() -> None:
     line = "mma.x {%b32_0, 0f3F800000}, 0f3F800000, 0;"
     assert ptx.expanded(ptx.compact(line)) == line
 

@@ -1,6 +1,6 @@
 """Compression on the GPU beside a plain copy, cuSPARSELt and PyTorch: ``python tests/silicon/bench_compress.py``.
 
-Prints one table; the results of our kernels are first held against the Python library's, bit for bit.
+Prints one table, after comparing our kernels' results with the Python library's, bit for bit.
 """
 
 from __future__ import annotations

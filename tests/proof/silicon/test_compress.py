@@ -1,4 +1,4 @@
-"""``cuda/sparse.cuh`` on the GPU: what its kernels write is what the host's functions write, and nothing else is touched."""
+"""``cuda/sparse.cuh`` on the GPU: its kernels write what the host's functions write, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The generated C functions as device code, for every layout, format and pattern: bit for bit what Python gives.
+"""The generated C functions as device code, for every layout, format and pattern: bit for bit as in Python.
 
-Each test also runs the same source compiled for the host, which says on every machine that the calls themselves are right.
+Each test also runs the same source on the host, which checks the calls on every machine.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Machine:
             self._libraries = list(pool.map(build, range(0, len(names), _PER_FILE)))
 
     def run(self, name: str, threads: int, *buffers: Array, numbers: tuple[int, ...] = ()) -> None:
-        """Run a case in so many threads; it reads and writes the buffers."""
+        """Run a case in some threads; it reads and writes the buffers."""
         library, number = self._places[name]
         assert all(buffer.flags.c_contiguous for buffer in buffers)
         arguments = _Arguments(threads=threads)
@@ -271,7 +271,7 @@ _OUTPUTS = ("largest", "keep", "field", "fits", "masked", "same")
 
 
 def sparse_case(kind: Kind) -> str:
-    """A chunk in buffer 0 and a byte for each of its elements in buffer 1 to what the functions give, in buffer 2."""
+    """A chunk in buffer 0, a byte for each of its elements in buffer 1, and the functions' results in buffer 2."""
     return (
         f"const ptxmma_sparse_kind kind = {kind.name}(); "
         "const uint64_t chunk = at<const uint64_t>(a, 0)[thread], largest = ptxmma_sparse_largest(&kind, chunk); "
@@ -295,7 +295,7 @@ def machine(
     formats: list[BlockFormat],
     kinds: list[Kind],
 ) -> Machine:
-    """Every case, compiled; the device's is skipped where there is none."""
+    """Every case, compiled; those of the device are skipped without one."""
     if request.param == "device":
         request.getfixturevalue("gpu")
         compiler = request.getfixturevalue("nvcc")
