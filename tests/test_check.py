@@ -97,7 +97,7 @@ def test_what_compilers_write_is_read(text: str) -> None:
         '.pragma "mma.bad;";',
         '.pragma "/*"; // mma.bad; */',
         ".reg .b32 mma; mov.b32 mma, 1; add.s32 mma , mma , mma;",
-        "tcgen05.mma.nonsense; fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.async::generic.acquire;",
+        "tcgen05.mma.nonsense; fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
         "mma: bra mma;",
     ],
 )
@@ -488,6 +488,9 @@ def test_an_instruction_has_one_predicate(predicates: str) -> None:
         ("@!!%p1 wgmma.fence.sync.aligned;", ["syntax"]),
         ("@ wgmma.fence.sync.aligned;", ["syntax"]),
         ("wgmma .fence.sync.aligned;", ["syntax"]),
+        ("fence .proxy.async;", ["syntax"]),
+        ("fence.proxy.async::generic.acquire.cluster;", ["unknown-instruction"]),
+        ("fence.proxy.async::global;", ["unknown-instruction"]),
         ("wmma.load .a.sync.aligned.row.m16n16k16.s8 {%r0,%r1}, [%rd0];", ["syntax"]),
         ("ret; mma,sync.aligned;", ["unknown-instruction", "syntax"]),
         ("wgmma.row.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;", ["unknown-instruction"]),
@@ -500,7 +503,14 @@ def test_slips_that_assemblers_refuse(text: str, rules: list[str]) -> None:
 
 
 def test_blanks_behind_the_opcode_are_allowed() -> None:
-    assert checked("wgmma.fence .sync .aligned; fence.proxy.async .global;") == Findings(2, ())
+    assert checked("wgmma.fence .sync .aligned; fence.proxy.async .global; fence.proxy .async;") == Findings(3, ())
+
+
+@pytest.mark.parametrize("form", ["acquire.sync_restrict::shared::cluster", "release.sync_restrict::shared::cta"])
+def test_proxy_fences_of_one_direction(form: str) -> None:
+    text = f"fence.proxy.async::generic.{form}.cluster;"
+    assert checked(text, version="8.6") == Findings(1, ())
+    assert reported(text, version="8.5") == [("error", "version")]
 
 
 def test_every_rule_is_described() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,6 +110,10 @@ def test_a_sarif_log_fits_in_githubs_limit() -> None:
     results = json.loads(formats.sarif(Findings(30_000, (*[note] * 29_999, error)), RULES))["runs"][0]["results"]
     assert len(results) == 25_000
     assert results[0]["level"] == "error"
+    long = msgspec.structs.replace(note, message="漢" * 500)
+    text = formats.sarif(Findings(30_000, (*[long] * 29_999, error)), RULES)
+    assert 9_900_000 < len(text.encode()) <= 10_000_000
+    assert json.loads(text)["runs"][0]["results"][0]["level"] == "error"
 
 
 def test_json() -> None:

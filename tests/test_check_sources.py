@@ -262,6 +262,56 @@ def test_a_number_inside_an_opcode(sources: Sources, text: str, operand: str, ru
         assert sources.uncovered(source) == (0, 1)
 
 
+_NAMES = """
+struct f16 { static constexpr const char value[] = "f16"; };
+struct bf16 { static constexpr const char value[] = "bf16"; };
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "operand", "rules"),
+    [
+        ("constexpr int K = 16;", '"n"(K)', []),
+        ("#define K (8 * 2)", '"n"(K)', []),
+        ("struct S { static const int K = 16; };", '"n"(S::K)', []),
+        ("static constexpr int K = wide ? 16 : 8;", '"n"(K)', []),  # one of them is right
+        ("constexpr int K = 15;", '"n"(K)', ["unknown-instruction"]),
+        ("static constexpr int K = wide ? 15 : 17;", '"n"(K)', ["unknown-instruction"]),
+        (_NAMES, '"C"(T::value)', ["unknown-instruction"]),
+        ('constexpr char name[] = "16";', '"C"(name)', []),
+    ],
+)
+def test_the_values_that_a_name_may_have_inside_an_opcode(sources: Sources, before: str, operand: str, rules: list[str]) -> None:
+    """An instruction is wrong if it is with every value."""
+    source = f"{before}\n" + asm(f"{_MMA.replace('m16n8k16', 'm16n8k%10')} {_D}, {_A}, {_B}, {_D};", into=f"{_IN}, {operand}")
+    assert [rule for rule, _ in sources.rules(source)[1]] == rules
+    assert sources.uncovered(source) == (1, 0)
+
+
+def test_types_of_a_template_inside_an_opcode(sources: Sources) -> None:
+    text = f"{_MMA.replace('f16.f16', '%10.%10')} {_D}, {_A}, {_B}, {_D};"
+    source = _NAMES + asm(text, into=f'{_IN}, "C"(mma::type<is_bf16>::value)')
+    assert sources.rules(source) == (1, [])
+    assert [rule for rule, _ in sources.rules(source.replace("{%8, %9}", "{%8}"))[1]] == ["register-count"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "template <int K>",
+        "template <typename T, int K = 16>",
+        "template <int K> constexpr int N = 16; constexpr int K = 16;",
+        "constexpr int K = size(x);",
+        "constexpr int K = 16; struct S { static constexpr int K = f(); };",
+        "extern int K;",
+    ],
+)
+def test_a_value_that_only_a_compiler_knows(sources: Sources, before: str) -> None:
+    source = f"{before}\n" + asm(f"{_MMA.replace('m16n8k16', 'm16n8k%10')} {_D}, {_A}, {_B}, {_D};", into=f'{_IN}, "n"(K)')
+    assert sources.rules(source) == (0, [])
+    assert sources.uncovered(source) == (0, 1)
+
+
 # --- LLVM IR ---
 
 _CALL = (

@@ -65,7 +65,7 @@ class Spellings:
     def find(self, spelling: str) -> Variant | None:
         """The variant that ``spelling`` means, or None."""
         opcode = self._instruction.opcode or self._instruction.syntax.split(".")[0]
-        if not f"{spelling}.".startswith(f"{opcode}."):
+        if not spelling.startswith(opcode) or spelling[len(opcode) : len(opcode) + 1] not in ("", ".", ":"):
             return None
         tokens = spelling.split(".")
         for token in self._instruction.repeatable:

@@ -16,7 +16,7 @@ from ptxmma.check import advice, async_protocol, flow
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
-from ptxmma.check.remarks import Remark, finding_of, of_opcode, of_predicate, place_of, spelling_of
+from ptxmma.check.remarks import Remark, finding_of, of_opcode, of_predicate, place_of, spelling_of, unbroken
 from ptxmma.ptx import inline_assembly, operand_values
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
 from ptxmma.ptx.opcodes import Opcodes
@@ -116,7 +116,16 @@ class Checker:
                 yield findings
 
     def check_function(self, function: Function, file: str) -> Findings:
-        """Check the matrix instructions of one function."""
+        """Check the matrix instructions of one function; of several texts that it may have, the one with the fewest findings counts."""
+        choices = (self._check_text(text, file) for text in (function, *function.alternatives))
+        best = next(choices)
+        for other in choices:
+            if not best.findings:
+                break
+            best = min(best, other, key=len)
+        return best
+
+    def _check_text(self, function: Function, file: str) -> Findings:
         target = function.module.target if self._target is None else self._target
         version = function.module.version if self._ptx is None else self._ptx
         count = 0
@@ -165,7 +174,7 @@ class Checker:
             yield of_opcode(whole, self._diagnoses.unknown(spelling, target, version))
             return
         instruction, exact = meaning
-        first = instruction.variant.instruction.opcode.encode()
+        first = unbroken(instruction).encode()
         if not statement.opcode.startswith(first):
             yield Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks")
             return

@@ -21,8 +21,9 @@ _INDENT = "    "
 #: In the place of the indent where GitHub would take the source line for a workflow command, and how such a line begins.
 _GUTTER = "  | "
 _COMMAND_MARKS = ("::", "##[")
-#: Results that GitHub takes in one log.
+#: Results and bytes that GitHub takes in one log.
 _MOST_RESULTS = 25_000
+_MOST_BYTES = 10_000_000
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
@@ -47,7 +48,7 @@ def as_json(findings: Findings) -> str:
 
 
 def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
-    """A SARIF 2.1.0 log, which code hosts and editors read: the 25,000 most severe findings, as many as GitHub takes.
+    """A SARIF 2.1.0 log, which code hosts and editors read: the most severe findings, as many as GitHub takes: 25,000 in 10 MB.
 
     Args:
         findings: what a check found.
@@ -62,9 +63,17 @@ def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
     described = [{"id": code, "shortDescription": {"text": rule.what}, "help": {"text": rule.help}} for code, rule in rules.items()]
     driver = {"name": "ptxmma", "version": __version__, "rules": described}
     kept = sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))[:_MOST_RESULTS]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, places) for finding in kept]}
+    results = [_result(finding, places) for finding in kept]
+    while len(log := _log(driver, results)) > _MOST_BYTES:
+        del results[int(len(results) * _MOST_BYTES / len(log)) :]
+    return log
+
+
+def _log(driver: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    """A SARIF log, without blanks; its text is ASCII."""
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2) + "\n"
+    return json.dumps(log, separators=(",", ":")) + "\n"
 
 
 def github(findings: Findings) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.diagnosis import Diagnosis
 from ptxmma.check.findings import Finding, Severity
@@ -13,6 +13,9 @@ from ptxmma.ptx import operand_values
 from ptxmma.ptx.operand_values import ANYTHING, PREDICATE
 from ptxmma.ptx.scopes import Scopes
 from ptxmma.ptx.statements import Function, Statement, Token
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction
 
 #: Characters of an opcode that a finding repeats.
 _MOST_OPCODE = 300
@@ -31,6 +34,12 @@ class Remark(NamedTuple):
 def spelling_of(opcode: bytes) -> str:
     """An opcode without blanks."""
     return b"".join(opcode.split()).decode(errors="replace")
+
+
+def unbroken(instruction: Instruction) -> str:
+    """The start of an opcode in which assemblers take no blanks: its first two words, or more of them where they name an instruction."""
+    family, opcode = instruction.variant.instruction.family, instruction.variant.instruction.opcode
+    return family if "." in family and opcode.startswith(family) else opcode
 
 
 def of_predicate(token: Token, registers: Scopes) -> Iterator[Remark]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ptxmma.ptx.literals import integer
+from ptxmma.ptx.constants import Constants
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -15,6 +17,8 @@ from ptxmma.ptx.statements import Function, Statement
 
 #: Characters of the longest string that is looked at.
 LONGEST = 1 << 20
+#: Combinations of values inside the opcodes of one statement that are tried.
+_MOST_CHOICES = 100
 
 # An unclosed comment or literal extends to the end.  Escapes separate runs of other characters, so that a long literal takes no memory.
 _BLANK = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)|\s+|\\\r?\n"
@@ -83,12 +87,12 @@ class _Operand(NamedTuple):
     Attributes:
         name: ``"x"`` of ``[x] "r"(value)``; ``""`` without one.
         type: of the register that its constraint asks for; anything where that cannot be seen.
-        value: the constant that it is; None where that cannot be seen.
+        values: the constants that it may be, as they stand in an opcode; none where that cannot be seen.
     """
 
     name: str
     type: str
-    value: int | None
+    values: tuple[str, ...]
 
 
 def holds_assembly(text: str) -> bool:
@@ -107,6 +111,7 @@ class AsmReader:
 
     def __init__(self, source: Source, opcodes: Opcodes, constraints: Mapping[str, str]) -> None:
         self._source, self._opcodes, self._constraints = source, opcodes, constraints
+        self._constants = Constants(source.text)
 
     def statements(self, text: Text) -> Iterator[Function]:
         """The ``asm`` statements with matrix instructions in a text of C or C++."""
@@ -137,7 +142,10 @@ class AsmReader:
         operands = self._operands(tokens) if known else []
         types = {f"%{number}": operand.type for number, operand in enumerate(operands)}
         types |= {f"%_{operand.name}_": operand.type for operand in operands if operand.name}
-        yield Snippet(self._source, _as_ptx(made, operands), self._opcodes, types, _any, numbered=bool(types), known=known)
+        texts = (_as_ptx(made, values) for values in _choices(made, operands))
+        first, *others = (Snippet(self._source, text, self._opcodes, types, _any, numbered=bool(types), known=known) for text in texts)
+        first.alternatives = tuple(others)
+        yield first
 
     def _operands(self, tokens: _Tokens) -> list[_Operand]:
         """The operands of an ``asm`` statement; none where a macro makes some of them."""
@@ -159,7 +167,8 @@ class AsmReader:
                 if expression is None:
                     return []
                 tokens.take(",")
-                operands.append(_Operand(name, self._type(constraint, operands), _constant(constraint, expression)))
+                values = self._constants.values(expression) if constraint in ("n", "i", "C") else ()
+                operands.append(_Operand(name, self._type(constraint, operands), values))
         return operands
 
     def _type(self, constraint: str, operands: Sequence[_Operand]) -> str:
@@ -197,24 +206,27 @@ def _parenthesised(tokens: _Tokens) -> str | None:
     return None
 
 
-def _constant(constraint: str, expression: str) -> int | None:
-    """The value of an operand that must be a constant; None where a template or a macro gives it."""
-    return integer(expression.encode("utf-8", "replace")) if constraint in ("n", "i") else None
+def _choices(text: Text, operands: Sequence[_Operand]) -> Iterator[dict[str, str]]:
+    """The values that the operands inside opcodes may have together, each by how the text names it; at least one choice."""
+    named = {f"%{number}": operand.values for number, operand in enumerate(operands)}
+    named |= {f"%[{operand.name}]": operand.values for operand in operands if operand.name}
+    inside = {match["operand"] for match in _PLACEHOLDER.finditer(text.chars)}
+    known = {name: values for name, values in named.items() if values and name in inside}
+    if math.prod(map(len, known.values())) > _MOST_CHOICES:
+        known = {name: values for name, values in known.items() if len(values) == 1}
+    return (dict(zip(known, values, strict=True)) for values in itertools.product(*known.values()))
 
 
-def _as_ptx(text: Text, operands: Sequence[_Operand]) -> Text:
+def _as_ptx(text: Text, values: Mapping[str, str]) -> Text:
     """The text of ``asm`` as PTX: ``%%`` is a percent sign, and ``%[x]`` becomes a name.
 
     An operand inside an opcode is replaced by its value, if that is known: ``m16n8k%14`` with ``"n"(16)``.
     """
-    values = {f"%{number}": operand.value for number, operand in enumerate(operands)}
-    values |= {f"%[{operand.name}]": operand.value for operand in operands if operand.name}
 
     def by(match: re.Match[str]) -> str:
         word = match["operand"]
         if word is None:
             return str((match["name"] and f"%_{match['name']}_") or match[0][1].replace("=", "0"))
-        value = values.get(word)
-        return str(value) if value is not None else f"%_{word[2:-1]}_" if word[1] == "[" else word
+        return values.get(word) or (f"%_{word[2:-1]}_" if word[1] == "[" else word)
 
     return replaced(text, _PLACEHOLDER, by)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ptxmma.model import Spec
 
 #: Characters of words.
@@ -23,9 +25,10 @@ class Opcodes:
         whole = first & families
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
-        self._stems = [(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
+        self._stems = [_Stem(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
         #: The substrings to search for: "mma" is also part of "wgmma".
-        self._cores = [core for core, _ in self._stems if not any(other in core for other, _ in self._stems if other != core)]
+        cores = {stem.first for stem in self._stems}
+        self._cores = [core for core in sorted(cores) if not any(other in core for other in cores - {core})]
 
     def mentioned(self, text: bytes) -> bool:
         """Whether a text may have an instruction: places() of what is made of it may not be empty."""
@@ -37,14 +40,33 @@ class Opcodes:
         for core in self._cores:
             at = text.find(core)
             while at >= 0:
-                for stem, exact in self._stems:
-                    start = at - stem.find(core)
-                    end = start + len(stem)
-                    word = start >= 0 and text.startswith(stem, start) and (not start or text[start - 1] not in WORD)
-                    if word and (_follows(text, end, exact) or _slips(text, start, end)):
-                        places.append(start)
+                for stem in self._stems:
+                    start = at - stem.first.find(core)
+                    if start >= 0 and text.startswith(stem.first, start) and (not start or text[start - 1] not in WORD):
+                        end = stem.end(text, start)
+                        if end and (_follows(text, end, stem.exact) or _slips(text, start, end)):
+                            places.append(start)
                 at = text.find(core, at + len(core))
         return sorted(places) if len(self._cores) > 1 else places
+
+
+class _Stem:
+    """How some instructions begin.
+
+    Attributes:
+        first: its first word.
+        exact: whether other opcodes with this first word do not matter.
+    """
+
+    def __init__(self, text: bytes, exact: bool) -> None:
+        self.first, *rest = text.split(b".")
+        self.exact = exact
+        self._rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest))
+
+    def end(self, text: bytes, start: int) -> int:
+        """Where a stem that starts at a place ends; 0 where other words follow the first.  Assemblers take blanks before most dots."""
+        match = self._rest.match(text, start + len(self.first))
+        return match.end() if match else 0
 
 
 def _follows(text: bytes, end: int, exact: bool) -> bool:
@@ -52,7 +74,7 @@ def _follows(text: bytes, end: int, exact: bool) -> bool:
     following = text[end : end + 1]
     if following.isspace():
         return exact or text[end : end + BEFORE].lstrip()[:1] in b".;{%"
-    return following in (b".", b";") or (not exact and (following == b"%" or text[end : end + 2] == b"::"))
+    return following in (b".", b";") or text[end : end + 2] == b"::" or (not exact and following == b"%")
 
 
 def _slips(text: bytes, start: int, end: int) -> bool:

@@ -30,6 +30,9 @@ class Snippet(Function):
         wanted: whether a statement is an instruction at all, and not a word in a sentence.
         numbered: whether every operand is known; compilers refuse other numbers.
         known: whether the string is all there is; otherwise its instructions are counted, not judged.
+
+    Attributes:
+        alternatives: the same string as it may also be completed.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Snippet(Function):
         raw = text.chars.encode("utf-8", "replace")
         cleaner = Cleaner()
         module = Module()
+        self.alternatives: tuple[Snippet, ...] = ()
         super().__init__(module, [Piece(raw, cleaner.clean(raw) + cleaner.rest(), 1, 1)], opcodes)
         module.read(self.text)
         self._source, self._places, self._wanted, self._known = source, places_of_bytes(text), wanted, known

@@ -110,6 +110,7 @@ class Function:
         line: of the text's first byte, from 1.
     """
 
+    alternatives: tuple[Function, ...] = ()  # other texts that a compiler may make of the same source
     uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
     def __init__(self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes) -> None:

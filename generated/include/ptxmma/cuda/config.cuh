@@ -564,6 +564,19 @@
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_90_PTX_8_6 0
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1207)
+#define PTXMMA_SM_90_PTX_8_6 0
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#elif PTXMMA_PASS >= 900
+#define PTXMMA_SM_90_PTX_8_6 1
+#else
+#define PTXMMA_SM_90_PTX_8_6 0
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
 // The checks of immediates.
 #define PTXMMA_ONE_OF(name, ...) \
   static_assert(::ptxmma::detail::one_of<name, __VA_ARGS__>::value, "ptxmma: " #name " is one of " #__VA_ARGS__)

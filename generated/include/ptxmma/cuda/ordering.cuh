@@ -118,4 +118,28 @@ PTXMMA_FUNCTION fence_proxy_async_shared_cluster()
 PTXMMA_SM_90_PTX_8_0_ABSENT
 #endif
 
+// fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;  PTX ISA 8.6, sm_90 or newer
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster()
+#if PTXMMA_SM_90_PTX_8_6
+{
+  asm volatile("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_6_ABSENT
+#endif
+
+// fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;  PTX ISA 8.6, sm_90 or newer
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster()
+#if PTXMMA_SM_90_PTX_8_6
+{
+  asm volatile("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_6_ABSENT
+#endif
+
 }  // namespace ptxmma
