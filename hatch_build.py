@@ -11,7 +11,14 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_FOLDERS = ("spec", "generated/include", "generated/cmake", "generated/pkgconfig", "generated/database", "generated/javascript")
+_FOLDERS = (
+    "spec",
+    "generated/include",
+    "generated/cmake",
+    "generated/pkgconfig",
+    "generated/database",
+    "generated/javascript",
+)
 
 
 class Hook(BuildHookInterface[Any]):

@@ -141,8 +141,8 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
     """The bits of every element as unsigned integers, those of narrow types in the low bits; the same memory, not a copy.
 
     Raises:
-        ValueError: no array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
-            Unsigned integers are no bits of s8, s16 and s32, since they are numbers themselves.  Signed integers narrower than a byte
+        ValueError: not an array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
+            For s8, s16 and s32, unsigned integers are refused: they are numbers, not bits.  Signed integers narrower than a byte
             may also be ``int8`` (a copy then), if all are in the type's range.
     """
     array = as_array(value, what)

@@ -156,7 +156,7 @@ def _type(value: Scalar) -> str:
 
 
 def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Fault | None:
-    """The fault of operands whose lists and single operands stand as in a form that has more or fewer, and in none of their number."""
+    """The fault of operands that are lists and single operands as in a form with more or fewer of them, and in no form with as many."""
     fitting = []
     for form in forms:
         lists = [name.startswith("{") or form.operand(name.strip("[]")).listed for name in ptx.items(form.syntax)]

@@ -67,8 +67,7 @@ def of(instruction: Instruction, operand: str = "a") -> Format:
     factors = instruction.scales(operand)
     element = instruction.operand(operand).element
     assert element is not None
-    assert instruction.shape is not None
-    return Format(element, factors.element, instruction.shape[2] // factors.blocks, -1 if factors.line == "row" else -2)
+    return Format(element, factors.element, instruction.extents[layouts.SUMMED] // factors.blocks, -1 if factors.line == "row" else -2)
 
 
 def _one_of(what: str, name: str, known: dict[str, Any]) -> Any:

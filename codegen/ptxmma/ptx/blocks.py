@@ -105,7 +105,7 @@ class Parser:
         return [(block.events, self._after(number)) for number, block in enumerate(self._blocks)]
 
     def _mattering(self) -> Iterator[tuple[bytes, int]]:
-        """The statements that may matter, without their semicolons, and where they stand.
+        """The statements that may matter, without their semicolons, and their places.
 
         Most do not: a look at the words of some tells so of all of them, then one at the words of each.
         """

@@ -4,8 +4,8 @@
  * @file
  * Block scaling: numbers to narrow elements with a scale factor for each block, and back.
  *
- * A block is a run of neighbouring elements along K that share one scale factor; an element stands
- * for its own number times that factor. A factor of a type without a mantissa is the largest power
+ * A block is a run of neighbouring elements along K that share one scale factor; the value
+ * of an element is its own number times that factor. A factor of a type without a mantissa is the largest power
  * of two in the block's magnitudes over the largest power of two of the elements (OCP MX v1.0,
  * section 6.3); of another type, the largest magnitude over the largest element, rounded to nearest
  * even. Elements are the numbers over the factor, rounded to nearest even and saturated.
@@ -348,7 +348,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e4m3_ue8m0(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e4m3_ue8m0 does, _RANGE also for a code with bits
@@ -434,7 +434,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e5m2_ue8m0(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e5m2_ue8m0 does, _RANGE also for a code with bits
@@ -520,7 +520,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e3m2_ue8m0(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e3m2_ue8m0 does, _RANGE also for a code with bits
@@ -608,7 +608,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m3_ue8m0(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m3_ue8m0 does, _RANGE also for a code with bits
@@ -697,7 +697,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue8m0(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue8m0 does, _RANGE also for a code with bits
@@ -814,7 +814,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t r
 }
 
 /**
- * The matrix that elements and scale factors stand for, times `tensor_scale` (1 for none).
+ * The matrix of the values of elements with scale factors, times `tensor_scale` (1 for none).
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue4m3 does, _RANGE also for a code with bits

@@ -13,8 +13,8 @@
  *
  * A is packed: its columns are those of the kept elements. `_chunk` gives the first column, in the
  * full matrix, of the chunk that an element comes from; `_window_first` and `_window_last` bound the
- * columns that its whole register covers. For the metadata, `_lane` and `_bit` tell where the field
- * of a chunk stands; `_row`, `_chunk` and `_selector` are their inverse.
+ * columns that its whole register covers. For the metadata, `_lane` and `_bit` give the place of the
+ * field of a chunk; `_row`, `_chunk` and `_selector` are their inverse.
  *
  * For scale factors `_lane` and `_byte` say where one lies under the given scale ids; the
  * functions of `lane` and `byte` are their inverse.

@@ -12,9 +12,9 @@
  *
  * Strides of matrices and values count elements, those of metadata bytes. Functions check everything
  * before they write: one that returns an error has written no result. Where an element or a field is
- * at fault, `place` (may be null) tells the first one, by rows and then by chunks.
+ * at fault, `place` (may be null) gives the first one, by rows and then by chunks.
  *
- * Arguments: PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for columns that are no
+ * Arguments: PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for columns that are not a
  * multiple of the chunk (check, prune) or of two chunks (compress, decompress); PTXMMA_ERROR_SIZE for
  * a size of zero, a stride shorter than its row, and what size_t cannot count; PTXMMA_ERROR_ALIGNMENT
  * for a row that does not end with a byte; PTXMMA_ERROR_RANGE for an element with bits above those of

@@ -12,8 +12,8 @@
 #include "types.h"
 
 /*
- * Sets of targets that accept a variant: those named and all that include one of them. Bit t stands
- * for target t.
+ * Sets of targets that accept a variant: those named and all that include one of them. Bit t
+ * is target t.
  */
 #define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
 #define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)

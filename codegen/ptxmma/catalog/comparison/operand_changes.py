@@ -52,7 +52,8 @@ def _operand(before: Operand, after: Operand) -> Iterator[Difference]:
     yield from _sets(f"{name}: register types", before.register_types, after.register_types)
     yield from _sets(f"{name}: immediates", before.immediates or (), after.immediates or ())
     if before.takes_register != after.takes_register:
-        yield "operand", f"{name}: a register may {'now' if after.takes_register else 'no longer'} stand there", before.takes_register
+        verb = "now takes" if after.takes_register else "no longer takes"
+        yield "operand", f"{name}: {verb} a register", before.takes_register
     if before.default != after.default:
         yield "operand", f"{name}: default {shown(before.default)} is now {shown(after.default)}", before.default is not None
     if before.uniform != after.uniform:

@@ -159,7 +159,7 @@ def to_latex(text: str) -> str:
 
 
 def cases_to_latex(cases: Cases) -> str:
-    """Guarded cases in mathematics; a single formula stands alone."""
+    """Guarded cases in mathematics; a single formula without braces."""
     if len(cases) == 1:
         return to_latex(cases[0].value)
     rows = [rf"{to_latex(case.value)} & \text{{if }} {to_latex(case.when)}" for case in cases if case.when]
