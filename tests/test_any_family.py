@@ -413,23 +413,29 @@ def test_a_store_scatters_the_pages_that_the_threads_name(spelling: str, databas
 # --- the reference ----------------------------------------------------------------------------------------------------------
 
 
+def _written(out: Path, family: str) -> str:
+    """The pages of a family and of its forms."""
+    paths = [out / f"docs/reference/{family}.rst", *sorted((out / f"docs/reference/{family}").iterdir())]
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
+
+
 def test_the_pages_say_what_there_is(out: Path) -> None:
-    scoop, stash = ((out / f"docs/reference/instructions/{name}.rst").read_text(encoding="utf-8") for name in ("scoop", "stash"))
+    assert {path.stem for path in (out / "docs/reference").glob("s*/*.rst")} == {"r4c64-q8", "r16c8-q16", "p8s16w4-q32", "p2s64w2-q32"}
+    scoop, stash = (_written(out, family) for family in ("scoop", "stash"))
     assert "   scoop.tile.count{.trans}.type\n       out, [from];\n" in scoop
+    assert "   scoop.r4c64.{x2|x8}.q8\n   scoop.r4c64.{x2|x8}.trans.q8\n       out, [from];\n" in scoop
     assert "   stash.book.type\n       [to], in;\n" in stash
-    for spelling in LAYOUTS:
-        assert f"single: {spelling}\n" in (scoop if spelling.startswith("scoop") else stash)
     assert "The slabs need not lie one after another." in scoop
     assert "All 128 threads of a warpgroup execute it together. There are 2 variants" in stash
 
 
 def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None:
-    pages = "".join((out / f"docs/reference/instructions/{name}.rst").read_text(encoding="utf-8") for name in ("scoop", "stash"))
+    pages = "".join(_written(out, name) for name in ("scoop", "stash"))
     sections = re.split(r"In generated code: ", pages)[1:]
     shown = {re.match("``(.*?)``", section)[1]: section for section in sections}  # type: ignore[index]
     assert shown.keys() == HELD.keys() | GIVEN.keys()
     for name, section in shown.items():
-        code = dict(re.findall(r"^ +(\w+) = (.*);$", section, re.MULTILINE))
+        code = dict(re.findall(r"^ +(\w+) = (.*);$", section.partition("\nC++\n")[0], re.MULTILINE))
         if name in HELD:
             for lane, i, place in HELD[name].places():
                 assert tuple(eval(code[axis], {"lane": lane, "i": i}) for axis in HELD[name].axes) == place, (name, lane, i)
@@ -438,7 +444,7 @@ def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None
         else:
             for lane, place in GIVEN[name].places():
                 assert eval(code["lane"], dict(zip(GIVEN[name].axes, place, strict=True))) == lane, (name, place)
-        assert f"../pictures/{name}.svg" in section
+        assert f"../pictures/{name}.svg" in pages
         assert (out / f"docs/reference/pictures/{name}.svg").is_file()
 
 
@@ -648,7 +654,7 @@ def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
         given = {lane: address.coords(lane) for lane in range(32)}
         assert given == {lane: (lane % 4, lane // 4) if lane < cols // 8 else None for lane in range(32)}
     assert _run("generate", "--spec", spec, "--out", out, "--only", "docs").exit_code == 0
-    page = (out / "docs/reference/instructions/spread.rst").read_text(encoding="utf-8")
+    page = _written(out, "spread")
     assert "COLS / 8" in page
     header = (out / "generated/include/ptxmma/spread.h").read_text(encoding="utf-8")
     assert "4 rows, cols columns" in header

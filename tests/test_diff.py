@@ -157,7 +157,7 @@ _EDITS = {
         "spec.yaml",
         'scopes: {"warp": 32}',
         'scopes: {"warp": 32}\n---\nkind: errata\nerrata:\n'
-        '  - {id: "lost", section: "3", says: "One.", holds: "Two.", known: "By counting.", textual: true}',
+        '  - {id: "lost", section: "3", says: "One.", holds: "Two.", known: "By counting.", bites: "misprint", textual: true}',
         [Change("erratum", "added", False, ("lost",))],
     ),
     "another manual": Edit(

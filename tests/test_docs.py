@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import functools
 import itertools
-import json
-import math
 import re
 import subprocess
 import sys
@@ -22,13 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma import paths
-from ptxmma.catalog import layouts
+from ptxmma.catalog import layouts, links
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
-from ptxmma.generator.emit.docs import mathematics, rest
+from ptxmma.generator.emit.docs import form_groups, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.matrices import pictures
 from ptxmma.matrices.operations import operation
@@ -39,6 +39,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_BYTES = 5_000_000
 
 _DASH = "\u2013"
+_STRIP = "the other warps, like warp 0"
 
 Cells = dict[tuple[str, str, str], tuple[str, str]]
 Labels = dict[tuple[str | None, int], str]
@@ -77,16 +78,35 @@ def shown(outputs: dict[str, str]) -> dict[str, str]:
 
 
 def pictures_of(outputs: dict[str, str]) -> dict[str, str]:
-    """The picture of each layout, by the sections that name it; every such section has a formula."""
+    """The picture of each layout, by the captions that name it; a section with formulas of the same page names it too."""
     by_name: dict[str, str] = {}
     for path, text in outputs.items():
-        for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]:
-            picture = re.search(r"figure:: \.\./(pictures/\S+\.svg)", section)
-            assert picture is not None, path
-            assert re.search(r"\.\. math::\n\n +\\mathrm", section), (path, section[:200])
-            for name in re.findall(r"``([a-z0-9_N]+)``", section.partition("In generated code: ")[2].partition(".")[0]):
-                assert by_name.setdefault(name, picture[1]) == picture[1]
+        formulas = {name for section in formula_sections(text) for name in named(section)}
+        for picture, caption in re.findall(r"figure:: \.\./(pictures/\S+\.svg)\n(?: +:.*\n)*\n +(.*\n)", text):
+            names = re.findall(r"``([a-z0-9_N]+)``", caption.rpartition(". ")[2])
+            assert names, path
+            assert set(names) <= formulas, path
+            for name in names:
+                assert by_name.setdefault(name, picture) == picture
     return by_name
+
+
+def formula_sections(text: str) -> list[str]:
+    """The sections with the formulas of the layouts of a page."""
+    sections = [section.partition("\nC++\n---")[0] for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]]
+    assert all(re.search(r"\.\. math::\n\n +\\mathrm", section) for section in sections)
+    return sections
+
+
+def named(section: str) -> list[str]:
+    """The layouts of such a section, by their names in generated code."""
+    return re.findall(r"``([a-z0-9_N]+)``", section.partition("In generated code: ")[2].partition(".")[0])
+
+
+@pytest.fixture(scope="module")
+def groups(catalog: Catalog) -> list[FormGroup]:
+    """The groups of instructions that have a page each."""
+    return form_groups.groups(catalog)
 
 
 @functools.cache
@@ -128,28 +148,30 @@ def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[
     assert set(shown.values()) <= outputs.keys()
 
 
-def test_the_layouts_of_an_operand_can_be_distinguished(outputs: dict[str, str]) -> None:
-    """If an operand of one shape and type has several layouts, the table names the modifiers of each."""
-    tables = [text.partition("Registers and layouts\n")[2] for path, text in outputs.items() if path.startswith("instructions/")]
+def test_a_reader_can_tell_the_layouts_of_an_operand_apart(outputs: dict[str, str], groups: list[FormGroup]) -> None:
+    """Where an operand of one type has several layouts, the table says which is for which modifiers."""
     links: dict[tuple[str, ...], set[str]] = {}
-    for number, text in enumerate(tables):
-        for row in rows(text.partition("\n.. _layout-")[0]):
+    for group in groups:
+        for row in rows(outputs[f"{group.path}.rst"].partition("\nVariants\n")[0].replace("\n      ", "\n")):
             for cell in row:
                 if link := re.fullmatch(r":ref:`(.*) <layout-(.*)>`", cell):
                     rest_of_it = [other for other in row if other != cell]
-                    links.setdefault((str(number), *rest_of_it, link[1]), set()).add(link[2])
+                    links.setdefault((group.path, *rest_of_it, link[1]), set()).add(link[2])
     assert len(links) > 100
     assert not [key for key, labels in links.items() if len(labels) > 1]
 
 
-def test_what_was_measured_says_so_wherever_it_is_shown(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str]) -> None:
+def test_what_was_measured_says_so_wherever_it_is_shown(
+    catalog: Catalog, shown: dict[str, str], outputs: dict[str, str], groups: list[FormGroup]
+) -> None:
     observed = {layout.name: catalog.database.spec.register_layouts[layout.entry].observed for layout in catalog.database.layouts}
-    pages = [text for path, text in outputs.items() if path.startswith("instructions/")]
-    sections = [section for text in pages for section in re.split(r"^\.\. _layout-", text, flags=re.M)[1:]]
+    sections = [section for group in groups for section in formula_sections(outputs[f"{group.path}.rst"])]
     assert any(observed.values())
     for name, target in observed.items():
-        (section,) = (section for section in sections if f"``{name}``" in section)
-        assert ("Observed on" in outputs[shown[name]]) == (f"Observed on ``{target}``" in section) == bool(target)
+        own = [section for section in sections if name in named(section)]
+        assert own
+        for section in own:
+            assert ("Observed on" in outputs[shown[name]]) == (f"Observed on ``{target}``" in section) == bool(target)
         assert not target or f"Observed on {target}" in outputs[shown[name]]
 
 
@@ -203,25 +225,33 @@ def check_pictures(shown: dict[str, str], outputs: dict[str, str], operands: Ope
         if layout.kind != "fragment":
             continue
         cells = read_picture(outputs[picture])
-        width = layout.cols if "⋯" not in outputs[picture] else len({col for _, _, col in cells})
+        width = layout.cols if "⋯" not in outputs[picture] else len({col for head, _, col in cells if head != _STRIP})
         expected: Cells = {}
         each = operand.elements_per_register
         down, across = layout.plane
         leads = [axis for axis, size in layout.axes.items() if axis not in (down, across, "copy") and size > 1]
-        merged = layout.rows * width * math.prod(layout.axes[axis] for axis in leads) > 2048 and side_by_side(layout, each)
+        by_warp = layout.threads > 32 and layout.rows > 16
+        per_warp = layout.rows // (layout.threads // 32) if by_warp else layout.rows
+        merged = max(per_warp, width) > 16 and side_by_side(layout, each)
         letter = "i" if layout.operands[0] == "r" else layout.operands[0]
         for lane, i, place in places(layout):
             row, col = place.get(down, 0), place[across]
+            if by_warp and lane >= 32:  # the other warps are alike: a strip names their rows and threads
+                warp = lane // 32
+                assert layout.map.apply({"lane": lane % 32, "i": i}) == place | {down: row - warp * per_warp}
+                strip = _STRIP, f"{warp * per_warp}{_DASH}{(warp + 1) * per_warp - 1}", ""
+                expected[strip] = f"T{32 * warp}{_DASH}T{32 * warp + 31}", f"as T0{_DASH}T31"
+                continue
             if col >= width or (merged and i % each) or place.get("copy"):
                 continue
-            head = ", ".join(f"{axis} {place[axis]}" for axis in leads) or (f"warp {lane // 32}" if layout.threads > 32 else "")
+            head = ", ".join(f"{axis} {place[axis]}" for axis in leads) or ("warp 0" if by_warp else "")
             if merged:
                 end = layout.map.apply({"lane": lane, "i": i + each - 1})
                 edge = [
                     f"{first}" if first == last else f"{first}{_DASH}{last}"
                     for first, last in ((row, end.get(down, 0)), (col, end[across]))
                 ]
-                expected[head, edge[0], edge[1]] = f"T{lane}", f"r{i // each}: {letter}{i}{_DASH}{letter}{i + each - 1}"
+                expected[head, edge[0], edge[1]] = f"T{lane}", f"r{i // each} {letter}{i}{_DASH}{i + each - 1}"
             else:
                 expected[head, str(row) if down else "", str(col)] = (
                     f"T{lane}",
@@ -392,25 +422,49 @@ def test_the_reference_is_small(outputs: dict[str, str]) -> None:
     assert sum(len(text.encode()) for text in outputs.values()) < _MOST_BYTES
 
 
-def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str]) -> None:
-    for entry in catalog.database.spec.instructions:
-        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        for said in (*entry.undefined, *entry.uniform, *entry.notes):
-            assert rest.text(said.text) in text
-        for promise in entry.semantics:
-            assert rest.text(promise.text) in text
-        for name, kind in entry.operand_kinds.items():
-            assert f"``{name}``\n     - {rest.text(kind.title)}" in text
+def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str], groups: list[FormGroup]) -> None:
+    for group in groups:
+        text = outputs[f"{group.path}.rst"]
+        for instruction in group.members:
+            statements = (*instruction.undefined(), *instruction.uniform(), *instruction.notes())
+            for said in (*(one.text for one in statements), *(one.text for one in instruction.semantics())):
+                assert rest.text(said) in text, group.path
+            for form in instruction.forms:
+                assert form.syntax in text, group.path
+                for operand in form.operands:
+                    assert f"``{operand.name}``\n     - {rest.text(operand.title)}" in text, group.path
     for erratum in catalog.database.spec.errata:
         assert rest.text(erratum.holds) in outputs["errata.rst"]
 
 
-def test_pages_say_what_an_instruction_does(catalog: Catalog, outputs: dict[str, str]) -> None:
+def test_every_instruction_has_a_page(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """Each is on a page of its family and shape; the address that its type gives is that page's, or leads to one."""
+    pages: dict[str, FormGroup] = {}
+    for group in groups:
+        for path in (group.path, *group.aliases):
+            assert pages.setdefault(path, group) is group
+        assert f":aliases: {' '.join(group.aliases)}\n" in outputs[f"{group.path}.rst"] or not group.aliases
+        assert {(one.family, one.variant.shape_label) for one in group.members} == {(group.family, group.own[0].variant.shape_label)}
     for instruction in catalog.all():
-        text = outputs[f"instructions/{instruction.family.replace('.', '_')}.rst"]
-        label = rest.label("instruction", instruction.variant.instruction.name)
-        section = text[text.index(f".. _{label}:") :].partition("What it does\n")[2].partition("\nForms\n")[0]
-        assert f"\n   {operation(instruction).statement(instruction)}\n" in section
+        assert instruction in pages[links.page(instruction)].members
+    assert len({group.bits for group in groups if group.family == "mma"}) > 4
+
+
+def test_pages_say_what_an_instruction_does(groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    for group in groups:
+        before = outputs[f"{group.path}.rst"].partition("\nVariants")[0]
+        for instruction in group.members:
+            assert f"\n   {operation(instruction).statement(instruction)}\n" in before
+
+
+def test_errata_are_on_the_pages_that_they_concern(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """Those of single forms on their pages, those of a whole family on its own."""
+    for erratum in catalog.database.spec.errata:
+        link = f"<{rest.label('erratum', erratum.id)}>"
+        concerned = {group.path for group in groups if erratum.when and any(erratum in one.errata() for one in group.members)}
+        assert concerned or not erratum.when, erratum.id
+        assert {group.path for group in groups if link in outputs[f"{group.path}.rst"].partition("\nErrata\n")[2]} == concerned
+        assert not erratum.family or (link in outputs[f"{erratum.family}.rst"]) == (not erratum.when)
 
 
 def rows(text: str) -> list[list[str]]:
@@ -418,13 +472,11 @@ def rows(text: str) -> list[list[str]]:
     return [row.split("\n     - ") for row in re.findall(r"^   \* - (.*(?:\n     - .*)*)", text, re.M)]
 
 
-def test_pages_have_the_observations_of_chips(catalog: Catalog, outputs: dict[str, str]) -> None:
+def test_pages_have_what_chips_were_seen_to_do(groups: list[FormGroup], outputs: dict[str, str]) -> None:
     shown = 0
-    for entry in catalog.database.spec.instructions:
-        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        section = text[text.index(f".. _{rest.label('instruction', entry.name)}:") :].partition("\n.. _instruction-")[0]
-        table = rows(section.partition("How chips were seen to sum")[2].partition("\nRequirements\n")[0])
-        for promise in entry.semantics:
+    for group in groups:
+        table = rows(outputs[f"{group.path}.rst"].partition("How chips were seen to sum")[2].partition("\nRequirements")[0])
+        for promise in {id(each): each for one in group.members for each in one.semantics()}.values():
             for seen in promise.observed:
                 (row,) = (row for row in table if row[0] == seen.chip and row[2] == rest.text(seen.text))
                 assert rest.condition(promise.when) in row[1]
@@ -462,49 +514,44 @@ def test_pages_name_what_libraries_call_it(catalog: Catalog, outputs: dict[str, 
     assert formats == {f"``{one.name}``": (f"``{one.element}``", f"``{one.scale}``", str(one.block)) for one in spec.block_formats}
 
 
-def test_the_matrix_says_what_accepts_what(catalog: Catalog, outputs: dict[str, str]) -> None:
-    """Each form's row names a row of the matrix; together they give ``accepted_by`` of every instruction."""
-    for entry in catalog.database.spec.instructions:
-        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        start = text.index(f".. _{rest.label('instruction', entry.name)}:")
-        section = text[start:].partition("\n.. _instruction-")[0]
-        needs: dict[str, str] = {}
-        for row in section.split("   * - .. index::\n")[1:]:
-            needed = re.search(r"^     - (PTX .*)$", row, re.M)
-            assert needed is not None
-            needs |= dict.fromkeys(re.findall(r"single: (\S+)", row), needed[1])
-        table = section.partition(":class: matrix\n")[2].partition("\n\nTargets without")[0]
-        head, *body = [row.strip().split("\n     - ") for row in table.split("   * - ")[1:]]
-        accepted = {row[0]: {target: version for target, version in zip(head, row, strict=True) if version != rest.NOTHING} for row in body}
-        for instruction in catalog.of(entry.name):
-            cells = accepted[needs[instruction.canonical]]
-            assert {target: cells[target] for target in list(cells)[1:]} == instruction.accepted_by()
+def test_the_targets_say_what_accepts_what(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """For every instruction one column of its page has the first version of each chip; letters name the suffixes that it needs."""
+    gpus = {name: gpu.target for gpu in catalog.database.spec.gpus for name in gpu.names}
+    for group in groups:
+        head, *body = rows(outputs[f"{group.path}.rst"].partition("\nTargets\n")[2].partition("\nOperands\n")[0])
+        columns = [{row[0].strip("`"): row[place] for row in body} for place in range(2, len(head))]
+        for instruction in group.members:
+            accepted: dict[str, list[tuple[Version, str]]] = {}
+            for target, version in instruction.accepted_by().items():
+                accepted.setdefault(target.rstrip("af"), []).append((version, target[-1] if target[-1] in "af" else ""))
+            expected = {}
+            for number, versions in accepted.items():
+                plain = [str(version) for version, suffix in versions if not suffix]
+                expected[number] = (
+                    plain[0] if plain else ", ".join(f"{version}{rest.SPACE}{suffix}" for version, suffix in sorted(versions))
+                )
+            assert expected in [{number: cell for number, cell in column.items() if cell != rest.NOTHING} for column in columns], group.path
+        for row in body:
+            for name in filter(None, row[1].partition(": ")[2].partition(" and ")[0].split(", ")):
+                assert gpus[name].rstrip("af") == row[0].strip("`")
 
 
-def test_forms_say_where_assemblers_differ_from_the_manual(catalog: Catalog, outputs: dict[str, str]) -> None:
-    """Only a documented form with an observation names the manual's version below its own."""
-    for entry in catalog.database.spec.instructions:
-        text = outputs[f"instructions/{entry.family.replace('.', '_')}.rst"]
-        section = text[text.index(f".. _{rest.label('instruction', entry.name)}:") :].partition("\n.. _instruction-")[0]
-        marked = set()
-        for row in section.split("   * - .. index::\n")[1:]:
-            needed = re.search(r"^     - PTX .*\n\n       \u2020 PTX (\S+), ", row, re.M)
-            for spelling in re.findall(r"single: (\S+)", row) if needed else ():
-                stated = [Version(rule.ptx) for rule in catalog.find(spelling).variant.requires if rule.ptx]
-                assert needed is not None
-                assert needed[1] == max(stated)
-                marked.add(spelling)
-        differing = {
-            instruction.canonical
-            for instruction in catalog.of(entry.name)
-            if instruction.documented
-            and any(
-                seen.ptx and seen.ptx not in {rule.ptx for rule in instruction.variant.requires} for seen in instruction.variant.observed
-            )
-        }
-        assert differing <= marked
-        assert all(catalog.find(spelling).variant.observed and catalog.find(spelling).documented for spelling in marked)
-        assert ("marks the manual's requirement" in section) == bool(marked)
+def test_forms_say_where_assemblers_differ_from_the_manual(groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """A documented form that an observation changes names the manual's version below its own; no other page has the mark."""
+    marked = 0
+    for group in groups:
+        text = outputs[f"{group.path}.rst"]
+        differing = [
+            one
+            for one in group.members
+            if one.documented
+            and any(seen.ptx and seen.ptx not in {rule.ptx for rule in one.variant.requires} for seen in one.variant.observed)
+        ]
+        stated = {f"\u2020 PTX {max(Version(rule.ptx) for rule in one.variant.requires if rule.ptx)}, " for one in differing}
+        assert all(version in text for version in stated), group.path
+        assert bool(differing) <= ("\u2020" in text)
+        marked += bool(differing)
+    assert marked
 
 
 def test_the_page_of_targets_says_where_releases_differ(catalog: Catalog, outputs: dict[str, str]) -> None:
@@ -603,17 +650,32 @@ def test_numbers(values: tuple[int, ...], shown: str) -> None:
     assert rest.numbers(values) == shown
 
 
-def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(catalog: Catalog, outputs: dict[str, str]) -> None:
+def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(
+    catalog: Catalog, outputs: dict[str, str], groups: list[FormGroup]
+) -> None:
     opened = 0
-    for path, text in outputs.items():
+    for group in groups:
+        text = outputs[f"{group.path}.rst"]
         for picture, state in re.findall(r"figure:: \.\./(pictures/\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text):
             instruction = catalog.find(state)
             operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
             drawn = re.sub(r"<!--.*?-->\n", "", outputs[picture])
-            assert any(pictures.operand(operand) == drawn for operand in operands), (path, state)
+            assert any(pictures.operand(operand) == drawn for operand in operands), (group.path, state)
+            assert instruction in group.members
             opened += 1
-        assert text.count("figure:: ../pictures/") == text.count(":target: ../../explorer.html#i="), path
+        assert text.count("figure:: ../pictures/") == text.count(":target: ../../explorer.html#i="), group.path
+        assert text.count("figure:: ") == text.count(":loading: lazy")
     assert opened > 100
+
+
+def test_examples_in_python_say_what_the_library_says(groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    checked = 0
+    for group in groups:
+        section = outputs[f"{group.path}.rst"].partition("code-block:: pycon\n")[2].partition("\nRules\n")[0]
+        example = doctest.DocTestParser().get_doctest(section, {}, group.path, None, 0)
+        assert not doctest.DocTestRunner().run(example).failed
+        checked += len(example.examples)
+    assert checked > 300
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------------
@@ -636,25 +698,9 @@ def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def search_index(site: Path) -> dict[str, dict[str, object]]:
-    """The index of the site's search."""
-    text = (site / "searchindex.js").read_text(encoding="utf-8")
-    index: dict[str, dict[str, object]] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
-    return index
-
-
 def test_the_site_has_the_explorer(site: Path) -> None:
     assert (site / "explorer.html").read_bytes() == paths.EXPLORER.read_bytes()
     assert 'href="explorer.html"' in (site / "questions.html").read_text(encoding="utf-8")
-
-
-def test_the_search_finds_every_opcode(catalog: Catalog, site: Path) -> None:
-    index = search_index(site)
-    entries, terms = index["indexentries"], index["terms"]
-    for instruction in catalog.all():
-        assert instruction.canonical.lower() in entries
-        if "shape" in instruction.qualifiers or instruction.shape is not None:
-            assert instruction.variant.facts["shape"] in terms
 
 
 def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
@@ -710,5 +756,5 @@ def test_a_new_family_gets_its_page(root: Path, tmp_path: Path) -> None:
     catalog = pipeline.read(root / "tests" / "toy")
     write_site(docs.emit(catalog), tmp_path)
     families = {entry.family for entry in catalog.database.spec.instructions}
-    assert {path.stem for path in (tmp_path / "docs/reference/instructions").iterdir()} == families
+    assert families <= {path.stem for path in (tmp_path / "docs/reference").iterdir()}
     build(tmp_path / "docs", tmp_path / "out", "dummy")

@@ -54,7 +54,7 @@ def test_a_made_up_family_goes_through_every_generator(toy_out: Path) -> None:
         "generated/include/ptxmma/variants/toy.def": "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad",
         "generated/python/ptxmma_layouts/toy.py": "def toy_m16n8k16_a_b16(",
         "generated/database/ptxmma.sql": "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad",
-        "docs/reference/instructions/toy.rst": "A toy multiply-accumulate",
+        "docs/reference/toy/m16n8k16-f16.rst": "A toy multiply-accumulate",
     }.items():
         assert text in (toy_out / path).read_text(encoding="utf-8"), path
 

@@ -178,7 +178,7 @@ def shown(instruction: Instruction) -> Shown:
     for form in instruction.forms or (OperandForm("", "", ()),):
         for parts in ways([parameters(operand, operand.c_type) for operand in form.operands]):
             fixed = [
-                part._replace(values=(f'"n"({_usual(operand)})',)) if part.template else part
+                part._replace(values=(f'"n"({usual(operand)})',)) if part.template else part
                 for operand, part in zip(form.operands, parts, strict=True)
             ]
             made = body(form, parts, memory=instruction.variant.instruction.memory)
@@ -193,7 +193,7 @@ def shown(instruction: Instruction) -> Shown:
     return Shown(f"ptxmma/{header(instruction)}", tuple(signatures), front, tuple(statements))
 
 
-def _usual(operand: Operand) -> int:
+def usual(operand: Operand) -> int:
     """The default of an immediate, or the first that is legal."""
     return operand.default if operand.default is not None else (operand.immediates or (0,))[0]
 

@@ -148,8 +148,9 @@ class Instruction:
         return self._matching(self.variant.instruction.notes)
 
     def errata(self) -> list[Erratum]:
-        """Where the manual is wrong about its family."""
-        return [entry for entry in self.database.spec.errata if entry.family == self.family]
+        """Where the manual is wrong about it, or about all of its family."""
+        own = (entry for entry in self.database.spec.errata if entry.family == self.family)
+        return [entry for entry in own if matches(entry.when, self.variant.facts)]
 
     @property
     def evidence(self) -> Evidence:

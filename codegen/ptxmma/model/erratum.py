@@ -48,6 +48,11 @@ class Quirk(Entry, frozen=True, kw_only=True):
     accepted: bool
 
 
+#: What becomes of code that follows the manual: it computes something else, an assembler refuses it, nothing, since assemblers accept more
+#: than the manual has, or nothing, since only the text is wrong.
+Bite = Literal["wrong data", "refused", "accepted", "misprint"]
+
+
 class Erratum(Entry, frozen=True, kw_only=True):
     """A place where the manual contradicts itself, the assembler or the chip."""
 
@@ -57,6 +62,8 @@ class Erratum(Entry, frozen=True, kw_only=True):
     holds: Text
     known: Text  # how that is known
     family: Name = ""
+    when: Annotated[tuple[Condition, ...], Meta(description="the variants of the family that it concerns; all where it is absent")] = ()
+    bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
     rules: tuple[Quirk, ...] = ()  # what a checker has to know; `seen` is the evidence
     seen: Annotated[tuple[Sighting, ...], Meta(min_length=1, description="what tools were asked, and their exact answers")] = ()
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False

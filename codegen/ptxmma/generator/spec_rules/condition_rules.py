@@ -15,6 +15,9 @@ CONDITIONAL = ("ignored", "requires", "observed", "semantics", "undefined", "uni
 _COMMON_FACTS = {"name", "family"}
 _OPERAND_FACTS = {"operand", "bits", "ratio", "chunk_size"}
 
+#: A condition that says for whom it is, whoever that may be.
+_ANYONE: Condition = {"family": ()}
+
 #: The values of each qualifier.
 _Values = dict[str, set[str]]
 
@@ -64,6 +67,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, chip in enumerate(spec.throughput):
         for number, rate in enumerate(chip.rates):
             yield from judged(rate.of, set(), "throughput", index, "rates", number, "of")
+    for index, erratum in enumerate(spec.errata):
+        own = {"family": (erratum.family,)} if erratum.family else {}
+        yield from _whose(context, [own | condition for condition in erratum.when] or [_ANYONE], "errata", index, "when")
+        yield from judged((own | condition for condition in erratum.when), set(), "errata", index, "when")
 
 
 def _whose(context: RuleContext, conditions: Sequence[Condition], *place: str | int) -> Iterator[Problem]:

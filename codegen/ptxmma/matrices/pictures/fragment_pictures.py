@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxmma.matrices.pictures.shown_layout import block, by_register, matrices, output_grid, period, shown_columns, size
+from ptxmma.matrices.pictures.shown_layout import (
+    WARP_BITS,
+    block,
+    by_register,
+    matrices,
+    output_grid,
+    period,
+    shown_columns,
+    size,
+    warp_rows,
+)
 from ptxmma.matrices.pictures.svg_sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
 from ptxmma.model import COPY, Granularity, Layout
 
 #: The letter before the number of a register.
 _REGISTER = "r"
-#: Bits of a thread's place in its warp.
-WARP_BITS = 5
+#: The width of a cell with the threads of a warp.
+_STRIP = 90
 
 
 def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None, observed: str = "") -> str:
@@ -32,16 +42,16 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
     names = _element_names(name, 1 << layout.map.inputs["i"], per_register, merged)
     panels = []
     row, col = layout.plane
-    high = _warp_rows(layout)
+    high = warp_rows(layout)
     for fixed in matrices(layout):
         head = ", ".join(f"{axis} {number}" for axis, number in fixed.items() if layout.axes[axis] > 1 and axis != COPY)
-        for rows in cut(layout.rows, step_y, high or PANEL):
+        for rows in cut(high or layout.rows, step_y, PANEL):
             for cols in cut(columns, step_x, PANEL):
                 owners = output_grid(lanes, (row, rows), (col, cols), **fixed)
                 items_there = output_grid(items, (row, rows), (col, cols), **fixed)
                 panels.append(
                     Panel(
-                        head=head or (f"warp {rows[0] // high}" if high else ""),
+                        head=head or ("warp 0" if high else ""),
                         corner=f"{row} \\ {col}" if row else col,
                         rows=edge(rows) if row else [""],
                         cols=edge(cols),
@@ -54,6 +64,8 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
                         more="⋯" if columns < layout.cols else "",
                     )
                 )
+    if high:
+        panels.append(_other_warps(layout, high))
     title = f"{_names(layout)}: {size(layout, endless)}" + (", packed" if pattern else "")
     measured = [seen(observed)] if observed else []
     return sheet(title, measured + _fragment_notes(layout, per_register, merged, endless, pattern), panels)
@@ -64,17 +76,24 @@ def seen(target: str) -> str:
     return f"Observed on {target}: the manual leaves this layout open."
 
 
-def _warp_rows(layout: Layout) -> int:
-    """Rows that belong to one warp, where each warp has rows of its own; else 0."""
-    warp = layout.map.bits["lane"][WARP_BITS:]
-    row, _ = layout.plane
-    top = layout.map.outputs.get(row, 0) - len(warp)
-    return 1 << top if warp and warp == tuple((row, top + bit) for bit in range(len(warp))) else 0
+def _other_warps(layout: Layout, high: int) -> Panel:
+    """The rows and threads of the warps above the first, which lie alike: bits of the warp lead to the highest bits of the row."""
+    warps, threads = range(1, layout.rows // high), 1 << WARP_BITS
+    return Panel(
+        head="the other warps, like warp 0",
+        corner="row",
+        rows=edge(range(high, layout.rows, high)),
+        cols=[""],
+        colours=[[warp] for warp in warps],
+        tops=[[f"T{threads * warp}{TO}T{threads * warp + threads - 1}"] for warp in warps],
+        labels=[[f"as T0{TO}T{threads - 1}"] for _ in warps],
+        cell=_STRIP,
+    )
 
 
 def _element_names(name: str, count: int, per_register: int, merged: bool) -> list[str]:
     if merged:
-        return [f"r{item // per_register}: {name}{item}{TO}{name}{item + per_register - 1}" for item in range(count)]
+        return [f"r{item // per_register} {name}{item}{TO}{item + per_register - 1}" for item in range(count)]
     return [f"r{item // per_register} {name}{item}" if per_register > 1 else f"{name}{item}" for item in range(count)]
 
 
@@ -105,7 +124,9 @@ def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bo
     register = f"r{1 if elements > per_register else 0}"
     last = elements - 1 if elements <= per_register else 2 * per_register - 1
     if merged:
-        notes = [f"A cell is a register of {per_register} elements: {register} is register {register[1:]}, {name}{last} is element {last}."]
+        first = last - per_register + 1
+        cell = f"T1 {register} {name}{first}{TO}{last}"
+        notes = [f"A cell is a register. {cell}: thread 1, register {register[1:]}, elements {first} to {last}."]
     elif per_register > 1:
         notes = [f"T1 {register} {name}{last}: thread 1, register {register[1:]}, element {last}."]
         notes[0] += " Thick lines separate registers." if block(layout, per_register) != (1, 1) else ""

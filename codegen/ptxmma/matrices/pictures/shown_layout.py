@@ -9,8 +9,12 @@ from ptxmma.matrices.pictures.svg_sheet import TIMES
 from ptxmma.model import COPY, Layout
 from ptxmma.model.bitmap import Run
 
-#: Above this many elements a fragment is drawn with a cell for each register.
-MOST_CELLS = 2048
+#: With more rows or columns in a panel, a fragment is drawn with a cell for each register.
+MOST_CELLS = 16
+
+
+#: Bits of a thread's place in its warp.
+WARP_BITS = 5
 
 
 def _spread(runs: Sequence[Run], name: str, value: int) -> int:
@@ -52,7 +56,16 @@ def shown_columns(layout: Layout, endless: bool) -> int:
 
 def by_register(layout: Layout, columns: int, per_register: int) -> bool:
     """Whether a picture has a cell for each register instead of each element."""
-    return layout.rows * columns * len(matrices(layout)) > MOST_CELLS and block(layout, per_register) != (1, 1)
+    rows = warp_rows(layout) or layout.rows
+    return max(rows, columns) > MOST_CELLS and block(layout, per_register) != (1, 1)
+
+
+def warp_rows(layout: Layout) -> int:
+    """Rows that belong to one warp, where the rows are many and each warp has rows of its own; else 0."""
+    warp = layout.map.bits["lane"][WARP_BITS:]
+    row, _ = layout.plane
+    top = layout.map.outputs.get(row, 0) - len(warp)
+    return 1 << top if warp and layout.rows > MOST_CELLS and warp == tuple((row, top + bit) for bit in range(len(warp))) else 0
 
 
 def matrices(layout: Layout) -> list[dict[str, int]]:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 #: A wider or higher matrix is cut into panels of this many cells.
 PANEL = 32
-WIDEST, NARROWEST = 1270, 440
+WIDEST, NARROWEST = 1270, 316
 CELL_WIDTH, WIDE_CELL, CELL_HEIGHT = 34, 44, 26
-AXIS, MARGIN = 50, 14
+AXIS, MARGIN = 44, 10
 
 #: A multiplication sign between spaces at which no line breaks.
 TIMES = "\u00a0\u00d7\u00a0"

@@ -6,7 +6,7 @@ Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ptxmma.catalog import evidence, witnesses
@@ -16,6 +16,8 @@ from ptxmma.generator.emit.docs import (
     errata_page,
     family,
     family_page,
+    form_groups,
+    form_page,
     memory_pages,
     overview,
     peer_findings,
@@ -28,10 +30,12 @@ from ptxmma.generator.emit.docs import (
     throughput_page,
     types_page,
 )
+from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.proven import attached
+from ptxmma.model import Spec
 
 _FOLDER = "docs/reference"
 #: What templates leave where a section is absent.
@@ -44,9 +48,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     """Pages and pictures."""
     spec = catalog.database.spec
     gallery = Gallery(spec)
-    forms = {entry.name: family.rows(catalog, entry) for entry in spec.instructions}
+    forms = {entry.name: family.rows(spec, entry, catalog.of(entry.name)) for entry in spec.instructions}
+    groups = form_groups.groups(catalog)
     families = list(dict.fromkeys(entry.family for entry in spec.instructions))
-    pages = [*_families(catalog, gallery, families, forms), *_shared(catalog, gallery, forms)]
+    pages = [*_families(spec, groups, families, forms), *_forms(catalog, gallery, groups), *_shared(catalog, gallery, forms)]
     pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages])))
     first = banner("..", catalog, ["spec/"])
     names = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
@@ -59,13 +64,19 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         yield Output(f"{_FOLDER}/pictures/{path}", f"{opening}\n{made}{inside}")
 
 
-def _families(catalog: Catalog, gallery: Gallery, families: list[str], forms: overview.Forms) -> Iterator[_Page]:
+def _families(spec: Spec, groups: Sequence[FormGroup], families: Sequence[str], forms: overview.Forms) -> Iterator[_Page]:
     """The page of each family."""
-    entries, summary, relations = catalog.database.spec.instructions, evidence.of(catalog.database), Relations(catalog)
     for name in families:
-        proven = [proofs.forms(entry, forms[entry.name], summary) for entry in entries if entry.family == name]
-        data = family_page.page(catalog, gallery, relations, name, forms) | {"evidence": proven}
-        yield f"instructions/{name.replace('.', '_')}", "family", data
+        yield name, "family", family_page.page(spec, name, groups, forms)
+
+
+def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup]) -> Iterator[_Page]:
+    """The page of each form."""
+    summary, relations = evidence.of(catalog.database), Relations(catalog)
+    for group in groups:
+        data = form_page.page(catalog, gallery, relations, group, groups)
+        proven = [proofs.forms(each["entry"], each["rows"], summary) for each in data["instructions"]]
+        yield group.path, "form", data | {"evidence": list(filter(None, proven))}
 
 
 def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterator[_Page]:

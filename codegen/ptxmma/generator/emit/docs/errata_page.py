@@ -1,4 +1,4 @@
-"""Errata: the table, and the questions that tools were asked about each."""
+"""Errata: those of each family, and the questions that tools were asked about each."""
 
 from __future__ import annotations
 
@@ -6,37 +6,49 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from ptxmma.generator.emit.docs import rest, struct_tables
-from ptxmma.model import (
-    Erratum,
-    Sighting,
-    Spec,
-)
+from ptxmma.generator.emit.docs import rest
+from ptxmma.model import Erratum, Sighting, Spec
+
+#: What becomes of code that follows the manual, as a reader asks: does it bite me?
+_BITES = {
+    "wrong data": "wrong data",
+    "refused": "refused by assemblers",
+    "accepted": "no: more is accepted",
+    "misprint": "no: a misprint",
+}
 
 
 def page(spec: Spec) -> dict[str, Any]:
-    """What the page shows."""
-    return {"errata": errata_table(spec.errata, labelled=True), "answers": answers(spec.errata)}
+    """What the page shows: families in the order of their first instruction, then what concerns none."""
+    families = dict.fromkeys(entry.family for entry in spec.instructions)
+    return {
+        "families": [
+            {
+                "title": rest.text(family or "Targets, versions and several families"),
+                "label": rest.label("errata", family or "general"),
+                "table": errata_list((erratum for erratum in spec.errata if erratum.family == family), labelled=True),
+            }
+            for family in (*families, "")
+            if any(erratum.family == family for erratum in spec.errata)
+        ],
+        "answers": answers(spec.errata),
+    }
 
 
-def errata_table(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
-    """Errata as a table.  On the page of all errata, each is a target of references and links to the answers of tools."""
+def errata_list(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
+    """Errata as a table.  On the page of all errata, each is a target of references, and says how it is known."""
 
-    def section(erratum: Erratum) -> str:
-        target = f".. _{rest.label('erratum', erratum.id)}:\n\n" if labelled else ""
-        return f"{target}{rest.source(erratum.section)}\n\n{rest.code(erratum.id)}"
+    def row(erratum: Erratum) -> tuple[str, ...]:
+        name = rest.label("erratum", erratum.id)
+        says = f"{rest.text(erratum.says)} ({rest.source(erratum.section)})"
+        if not labelled:
+            return rest.link(_BITES[erratum.bites], name), says, rest.text(erratum.holds)
+        known = f"*How that is known:* {rest.text(erratum.known)}"
+        if erratum.seen:
+            known += f" {rest.link('Asked and answered', _answers_label(erratum))}"
+        return f".. _{name}:\n\n**{_BITES[erratum.bites]}**\n\n{rest.code(erratum.id)}", says, f"{rest.text(erratum.holds)}\n\n{known}"
 
-    def known(erratum: Erratum) -> str:
-        answered = f"\n\n{rest.link('Asked and answered', _answers_label(erratum))}" if labelled and erratum.seen else ""
-        return rest.text(erratum.known) + answered
-
-    return struct_tables.table(
-        errata,
-        titles={"says": "The manual says", "holds": "What holds", "known": "How that is known"},
-        cells={"section": section, "known": known},
-        without=("id", "family", "textual"),
-        kind="errata",
-    )
+    return rest.table(("Does it bite?", "The manual says", "What holds"), map(row, errata), kind="errata")
 
 
 def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.variants import Variant, placeholders, qualifier_values, syntax_parts
 from ptxmma.generator.emit.docs import rest
 from ptxmma.generator.emit.docs.boxes import boxes
@@ -39,11 +39,15 @@ def syntax(entry: InstructionSet) -> list[str]:
         literal.removesuffix("{") + ("" if not name else f"{{.{name}}}" if optional else f".{name}")
         for literal, name, optional in _parts(entry)
     )
-    lists = [(name, text) for name, texts in entry.operands.items() for text in texts]
-    if not lists:
-        return [f"{opcode};"]
-    named = len(entry.operands) > 1
-    return [opcode, *(f"    {text};" + (f"  // {name}" if named else "") for name, text in lists)]
+    lists = operand_lists(entry, entry.operands)
+    return [opcode, *lists] if lists else [f"{opcode};"]
+
+
+def operand_lists(entry: InstructionSet, names: Collection[str]) -> list[str]:
+    """The lists of operands of these names, each with its name where there are several."""
+    lists = [(name, text) for name, texts in entry.operands.items() for text in texts if name in names]
+    named = len({name for name, _ in lists}) > 1
+    return [f"    {text};" + (f"  // {name}" if named else "") for name, text in lists]
 
 
 def _parts(entry: InstructionSet) -> Iterator[tuple[str, str, bool]]:
@@ -76,12 +80,12 @@ def _alternatives(values: Sequence[str]) -> str:
     return f"{{{tokens}}}" if "" in values else tokens
 
 
-def rows(catalog: Catalog, entry: InstructionSet) -> list[Row]:
-    """The forms of an instruction, cut where their requirements differ."""
-    targets = requirements.targets_of(catalog.database.spec.targets)
+def rows(spec: Spec, entry: InstructionSet, instructions: Iterable[Instruction]) -> list[Row]:
+    """The forms of variants of an instruction, cut where their requirements differ."""
+    targets = requirements.targets_of(spec.targets)
     # What differs in n only is one point, so that 32 values of n cost no more than one.
     alike: dict[int, dict[tuple[_Versions, _Versions], dict[tuple[object, ...], list[Instruction]]]] = {}
-    for instruction in catalog.of(entry.name):
+    for instruction in instructions:
         accepted = tuple(instruction.accepted_by().items())
         variant = instruction.variant
         stated = _stated(targets, variant) if variant.observed and variant.form.documented else accepted
@@ -123,12 +127,12 @@ def _span(group: Sequence[Instruction]) -> str:
     return f"{shape} ({', '.join(spans)})" if spans else shape
 
 
-def qualifier_table(entry: InstructionSet) -> str:
-    """The meaning and the values of each placeholder of the syntax."""
+def qualifier_table(entry: InstructionSet, instructions: Sequence[Instruction]) -> str:
+    """The meaning of each placeholder of the syntax, and its values in some variants."""
 
     def described(name: str) -> tuple[str, ...]:
         qualifier = entry.qualifiers[name]
-        values = [value for form in entry.forms for value in form.qualifiers.get(name, ("",)) if not value.startswith("=")]
+        values = [str(instruction.variant.facts.get(name, "")) for instruction in instructions]
         defaults = [f"{rest.code('.' + default.value)}" + _where(rest.condition(default.when)) for default in qualifier.default]
         return (
             rest.code(f".{name}"),
@@ -137,7 +141,11 @@ def qualifier_table(entry: InstructionSet) -> str:
             "; ".join(defaults),
         )
 
-    named = [name for name in placeholders(entry.syntax) if name in entry.qualifiers]
+    named = [
+        name
+        for name in placeholders(entry.syntax)
+        if name in entry.qualifiers and any(instruction.variant.facts.get(name) for instruction in instructions)
+    ]
     return rest.table(*rest.dense(("Qualifier", "Meaning", "Values", "Left out, it means"), map(described, named)))
 
 
@@ -162,39 +170,30 @@ def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
     elements = {element.name for element in spec.types.elements}
     types = [name for name in placeholders(entry.syntax) if _names_types(entry, name, elements)]
     others = [name for name in placeholders(entry.syntax) if name not in (*types, entry.shape)]
+    several = len({row.form.operands for row in shown}) > 1
 
     def cells(row: Row) -> list[str]:
-        spellings = "".join(f"   single: {member.canonical}\n" for member in row.members)
         modifiers = [
             _alternatives(row.values[name])
             for name in others
             if row.values.get(name, ("",)) != ("",) and not (_hidden(entry, name) and row.values[name] == (entry.qualifiers[name].usual,))
         ]
         return [
-            f".. index::\n{spellings}\n{_shapes(row.values.get(entry.shape, ())) or rest.code(entry.name)}",
+            _sizes(row.values.get(entry.shape, ())),
             *(_type(row, name) for name in types),
             " ".join(map(rest.code, modifiers)),
-            rest.text(row.form.operands) if len(entry.operands) > 1 else "",
+            rest.text(row.form.operands) if several else "",
             needs(spec, row.accepted) + ("" if row.accepted == row.stated else f"\n\n{DAGGER} {needs(spec, row.stated)}"),
             "" if row.form.documented else rest.source(row.form.source),
         ]
 
-    header = [
-        "Shape" if any(form.qualifiers.get(entry.shape) for form in entry.forms) else "Instruction",
-        *(rest.code(f".{name}") for name in types),
-    ]
-    header += ["Modifiers", "Operands", "Needs", "Seen in"]
+    header = ["Sizes", *(rest.code(f".{name}") for name in types), "Modifiers", "Operands", "Needs", "Seen in"]
     return rest.table(*rest.dense(header, map(cells, shown)), kind="forms")
 
 
-def _shapes(values: Iterable[str]) -> str:
-    """Shapes; those that share a range of n name it once."""
-    spans: dict[str, list[str]] = {}
-    for value in values:
-        token, _, span = value.partition(" ")
-        if token:
-            spans.setdefault(span.strip("()"), []).append(token)
-    return "; ".join(rest.codes(tokens) + (f", {rest.text(span)}" if span else "") for span, tokens in spans.items())
+def _sizes(values: Iterable[str]) -> str:
+    """The ranges of sizes of a shape; empty without any."""
+    return "; ".join(dict.fromkeys(rest.text(span.strip("()")) for _, _, span in (value.partition(" ") for value in values) if span))
 
 
 def _names_types(entry: InstructionSet, name: str, elements: Container[str]) -> bool:

@@ -5,41 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ptxmma.catalog import links
 from ptxmma.catalog.expressions import both_ways
-from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.form_groups import page_label
 from ptxmma.generator.emit.docs.fragment_relations import Made, Relations
-from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.layout_uses import Use, label
 from ptxmma.generator.emit.formula_text import cases_to_latex, to_latex
 from ptxmma.matrices import pictures
 from ptxmma.model import Layout, RegisterLayout, Spec, matches
 
 
-def sections(spec: Spec, gallery: Gallery, relations: Relations, uses: Iterable[Use]) -> dict[str, dict[str, Any]]:
-    """A section for each picture, by the picture's name."""
+def sections(spec: Spec, relations: Relations, uses: Iterable[Use]) -> dict[str, dict[str, Any]]:
+    """A section for each layout that differs, by its picture's name."""
     by_picture: dict[str, list[Use]] = {}
     for use in uses:
         by_picture.setdefault(use.picture, []).append(use)
     return {
-        picture: _section(spec, picture, gallery.width(picture), group) | {"relation": _relation(gallery, relations.of(group[0].layout))}
-        for picture, group in by_picture.items()
+        picture: _section(spec, group) | {"relation": _relation(relations.of(group[0].layout))} for picture, group in by_picture.items()
     }
 
 
-def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict[str, Any]:
-    """The section of one picture: all layouts that it shows."""
+def _section(spec: Spec, group: Sequence[Use]) -> dict[str, Any]:
+    """The section of the layouts that one picture shows."""
     use = group[0]
     entry = spec.register_layouts[use.layout.entry]
-    used = boxes(((member.shape, member.element), member) for member in _unique(group))
+    used = boxes(((member.element,), member) for member in _unique(group))
     return {
         "label": label(use),
-        "picture": picture,
-        "width": width,
-        "explorer": f"../../{EXPLORER}{explorer(i=use.canonical)}",
         "title": _title(use, group),
-        "alt": f"Layout of {' and '.join(use.layout.operands)}",
         "of": "; ".join(filter(None, (" with ".join(rest.codes(part) for part in values if any(part)) for values, _ in used))),
         "names": rest.codes(dict.fromkeys(member.layout.name for member in group)),
         "math": _math(entry, use),
@@ -51,13 +46,13 @@ def _section(spec: Spec, picture: str, width: int, group: Sequence[Use]) -> dict
     }
 
 
-def _relation(gallery: Gallery, made: Made | None) -> str:
+def _relation(made: Made | None) -> str:
     """A sentence that relates a measured fragment to stated ones."""
     if made is None:
         return ""
     stated = made.instruction
     shown = f"{made.operand.name} of {stated.family} {stated.variant.shape}"
-    what = rest.link(shown, rest.label("layout", stated.family, gallery.layout(made.operand))) + (", transposed" if made.transposed else "")
+    what = rest.link(shown, page_label(links.page(stated))) + (", transposed" if made.transposed else "")
     if len(made.blocks) == 1 and not made.copies:
         return f"It is {what}."
     several = "are each" if len(made.blocks) > 1 else "are"

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.instructions import Instruction, operand_names
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.variants import Variant
@@ -21,7 +21,8 @@ from ptxmma.model import InstructionSet, Layout, Spec
 class Use(NamedTuple):
     """A register operand with a layout, in one instruction."""
 
-    family: str
+    page: str  # the label of the page that shows it
+    instruction: str  # the entry of the spec
     canonical: str  # of an instruction with this layout
     picture: str
     operand: Operand
@@ -35,9 +36,8 @@ class Use(NamedTuple):
     ranging: tuple[str, ...]
 
 
-def uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet, representatives: Iterable[Instruction]) -> list[Use]:
-    """Every register operand with a layout, in the order of the operand lists."""
-    spec = catalog.database.spec
+def uses(spec: Spec, gallery: Gallery, page: str, entry: InstructionSet, representatives: Iterable[Instruction]) -> list[Use]:
+    """Every register operand with a layout, in the order of the operand lists; ``page`` is the label of the page that shows them."""
     distinct: dict[tuple[str, str, str, str], Use] = {}
     for instruction in representatives:
         variant = instruction.variant
@@ -52,7 +52,8 @@ def uses(catalog: Catalog, gallery: Gallery, entry: InstructionSet, representati
                     continue
                 endless = bool(layout.growing)
                 distinct[key] = Use(
-                    family=entry.family,
+                    page=page,
+                    instruction=entry.name,
                     canonical=instruction.canonical,
                     picture=gallery.layout(operand),
                     operand=operand,
@@ -96,7 +97,7 @@ def _of_n(count: int, variant: Variant) -> str:
 
 
 def layout_table(uses: Sequence[Use]) -> str:
-    """The table of layouts: which operand of which shapes and types has which picture."""
+    """The table of layouts: which operand of which types has which picture."""
     alike: dict[tuple[object, ...], dict[str, list[Use]]] = {}
     for use in uses:
         key = (use.picture, use.modifiers, use.elements, use.registers)
@@ -104,10 +105,9 @@ def layout_table(uses: Sequence[Use]) -> str:
     lines: dict[tuple[str, ...], list[str]] = {}
     for by_operand in alike.values():
         for name, group in by_operand.items():
-            for (shapes, elements), covered in boxes(((use.shape, use.element), use) for use in group):
+            for (elements,), covered in boxes(((use.element,), use) for use in group):
                 use = covered[0]
                 cells = (
-                    rest.codes(shapes),
                     rest.codes(elements),
                     rest.link(_sizes(use), label(use)),
                     rest.text(use.operand.observed),
@@ -115,10 +115,10 @@ def layout_table(uses: Sequence[Use]) -> str:
                     use.registers,
                 )
                 lines.setdefault(cells, []).append(name)
-    header = ("Operand", "Shape", "Type", "Layout", "Observed on", "Elements", "Registers")
+    header = ("Operand", "Type", "Layout", "Observed on", "Elements", "Registers")
     return rest.table(*rest.dense(header, ((rest.codes(names), *cells) for cells, names in lines.items())))
 
 
 def label(use: Use) -> str:
-    """The label of the section that shows a layout: one for each picture on the page of a family."""
-    return rest.label("layout", use.family, use.picture)
+    """The label of the section with a layout's formulas."""
+    return rest.label("layout", use.page, use.picture)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.instructions import Instruction, operand_names
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import (
@@ -21,10 +21,10 @@ from ptxmma.model import (
 )
 
 
-def representatives(catalog: Catalog, entry: InstructionSet) -> list[Instruction]:
+def representatives(instructions: Iterable[Instruction]) -> list[Instruction]:
     """One instruction for each set of operands: those that differ in n only have the same."""
     first: dict[tuple[object, ...], Instruction] = {}
-    for instruction in catalog.of(entry.name):
+    for instruction in instructions:
         first.setdefault(layouts.key(instruction.variant), instruction)
     return list(first.values())
 

@@ -31,8 +31,8 @@ def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str
     header = ("Family", "What it does", "Instructions", "Variants", "First variant needs")
     return {
         "families": rest.table(header, rows),
-        "pages": [page for page in pages if "/" not in page],
-        "family_pages": [page for page in pages if page.startswith("instructions/")],
+        "pages": [page for page in pages if "/" not in page and page not in families],
+        "family_pages": families,
     }
 
 

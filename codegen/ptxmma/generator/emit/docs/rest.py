@@ -21,6 +21,8 @@ _STARTS_BLOCK = re.compile(r"[-+*\u2022\u2023\u2043]( |$)|\.\.|__|>>>|[:|/]|-|\(
 NOTHING = "\u2013"
 #: A multiplication sign that does not break from its factors.
 TIMES = pictures.TIMES
+#: A space at which no line breaks.
+SPACE = "\u00a0"
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK = re.compile(r"\n(?=[^\n])")
 _SECTION = re.compile(r"\d+(\.\d+)+")

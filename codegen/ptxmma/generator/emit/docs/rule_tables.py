@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import (
     Accumulation,
-    InstructionSet,
     Semantics,
     Statement,
 )
@@ -23,11 +22,11 @@ def statements(entries: Iterable[Statement]) -> str:
     )
 
 
-def semantics_table(entry: InstructionSet) -> str:
+def semantics_table(promises: Sequence[Semantics]) -> str:
     """What the arithmetic promises."""
     overflow = {"wrap": "wraps", "saturate": "is clamped"}
     return struct_tables.table(
-        entry.semantics,
+        promises,
         titles={
             "multiply": "Products",
             "accumulate": "Sums",
@@ -45,10 +44,10 @@ def semantics_table(entry: InstructionSet) -> str:
     )
 
 
-def accumulation_table(entry: InstructionSet) -> str:
+def accumulation_table(promises: Iterable[Semantics]) -> str:
     """How chips were seen to sum."""
     observed: dict[Accumulation, list[Semantics]] = {}
-    for promise in entry.semantics:
+    for promise in promises:
         for seen in promise.observed:
             observed.setdefault(seen, []).append(promise)
     return struct_tables.table(

@@ -1,0 +1,185 @@
+"""What the page of one form says: the instructions of a family with one shape and one element width, complete."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.links import EXPLORER, explorer
+from ptxmma.generator.emit.docs import (
+    cplusplus_section,
+    form_examples,
+    form_figures,
+    form_neighbours,
+    form_targets,
+    layout_sections,
+    layout_uses,
+    operand_tables,
+    rest,
+    rule_tables,
+    struct_tables,
+)
+from ptxmma.generator.emit.docs.errata_page import errata_list
+from ptxmma.generator.emit.docs.family import DAGGER, Row, form_table, needs, operand_lists, pattern, qualifier_table, rows, usual
+from ptxmma.generator.emit.docs.form_groups import FormGroup, page_label
+from ptxmma.generator.emit.docs.fragment_relations import Relations
+from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.matrices.operations import operation
+from ptxmma.model import InstructionSet, Spec
+
+_Entry = TypeVar("_Entry")
+#: Leads from the page of a form to the first folder of the site.
+_ROOT = "../../"
+
+
+def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGroup, every: Sequence[FormGroup]) -> dict[str, Any]:
+    """The data of a page; ``every`` are the groups of all pages."""
+    spec = catalog.database.spec
+    entries = group.entries()
+    forms = {name: rows(spec, entry, variants) for name, (entry, variants) in entries.items()}
+    first = {name: operand_tables.representatives(variants) for name, (_, variants) in entries.items()}
+    uses = [use for name, (entry, _) in entries.items() for use in layout_uses.uses(spec, gallery, group.label, entry, first[name])]
+    sections = layout_sections.sections(spec, relations, uses)
+    shown = form_examples.chosen(group.own)
+    sets = [entry for entry, _ in entries.values()]
+    return {
+        "title": rest.text(group.title),
+        "page_labels": [group.label, *map(page_label, group.aliases)],
+        "aliases": " ".join(group.aliases),
+        "keywords": " ".join(_words(group)),
+        "summary": _summary(spec, group),
+        "explorer": f"{_ROOT}{EXPLORER}{explorer(i=shown.canonical)}",
+        "family": rest.link(group.family, rest.label("family", group.family)),
+        "statements": _statements(itertools.chain.from_iterable(first.values())),
+        "instructions": [
+            _instruction(spec, entry, variants, forms[name], first[name], several=len(entries) > 1)
+            for name, (entry, variants) in entries.items()
+        ],
+        "several": len(entries) > 1,
+        "figures": form_figures.figures(gallery, sets, uses, _ROOT),
+        "sizes": _sizes(group.own),
+        "registers": layout_uses.layout_table(uses),
+        "layouts": list(sections.values()),
+        "targets": form_targets.table(spec, {needs(spec, row.accepted): row.accepted for each in forms.values() for row in each}),
+        "example": form_examples.examples(shown),
+        "memory": _memory(spec, group),
+        "links": _shared(spec, sets),
+        "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when),
+        "family_errata": any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
+        "neighbours": form_neighbours.bullets(group, every),
+    }
+
+
+def _words(group: FormGroup) -> list[str]:
+    """What a search may ask for: every token of the spellings, and the names in generated code."""
+    spellings = (token for instruction in group.members for token in instruction.canonical.split("."))
+    return [
+        *dict.fromkeys(spellings),
+        *dict.fromkeys(instruction.identifier for instruction in group.members if not instruction.variant.ranging),
+    ]
+
+
+def _summary(spec: Spec, group: FormGroup) -> str:
+    """What it is and who executes it."""
+    entry = group.own[0].variant.instruction
+    threads = spec.scopes[entry.scope]
+    who = f"All {threads} threads of a {entry.scope} execute it together" if threads > 1 else f"Each {entry.scope} executes it by itself"
+    later = "; its results appear at a later wait" if entry.asynchronous else ""
+    return f"{rest.text(entry.title)}. {who}{later}."
+
+
+def _statements(representatives: Iterable[Instruction]) -> list[str]:
+    """What the instructions do with their operands; where variants differ, each statement with the first variant that does so."""
+    statements: dict[str, str] = {}
+    for instruction in representatives:
+        statements.setdefault(operation(instruction).statement(instruction), instruction.canonical)
+    if len(statements) == 1:
+        return list(statements)
+    return [line for statement, spelling in statements.items() for line in (statement, f"    // {spelling}")]
+
+
+def _instruction(
+    spec: Spec, entry: InstructionSet, variants: Sequence[Instruction], forms: Sequence[Row], first: Sequence[Instruction], *, several: bool
+) -> dict[str, Any]:
+    """What is said of one PTX instruction of the page."""
+    described = {name: seen for name, seen in operand_tables.described_operands(entry, first).items() if seen}
+    documented = [row for row in forms if row.form.documented]
+    promises = _of(variants, Instruction.semantics)
+    return {
+        "name": rest.text(entry.name),
+        "syntax": [
+            *dict.fromkeys(pattern(entry, row) for row in documented or forms),
+            *operand_lists(entry, [row.form.operands for row in forms]),
+        ],
+        "forms": form_table(spec, entry, documented),
+        "beyond": form_table(spec, entry, [row for row in forms if not row.form.documented]),
+        "usual": usual(entry),
+        "dagger": DAGGER if any(row.accepted != row.stated for row in forms) else "",
+        "qualifiers": qualifier_table(entry, variants),
+        "operands": operand_tables.operand_table(entry, described),
+        "register_types": operand_tables.register_type_table(spec, entry, first, described),
+        "functions": cplusplus_section.functions(forms),
+        "semantics": rule_tables.semantics_table(promises),
+        "accumulation": rule_tables.accumulation_table(promises),
+        "uniform": rule_tables.statements(_of(variants, Instruction.uniform)),
+        "undefined": rule_tables.statements(_of(variants, Instruction.undefined)),
+        "notes": rule_tables.statements(_of(variants, Instruction.notes)),
+        "requirements": struct_tables.table(_of(variants, Instruction.requirements), titles={"when": "When"}),
+        "observed": struct_tables.table(
+            _of(variants, Instruction.observed), titles={"when": "When", "releases": "Releases that differ", "source": "Seen in"}
+        ),
+        "rows": forms,
+        "entry": entry,
+        "several": several,
+    }
+
+
+def _of(variants: Iterable[Instruction], ask: Callable[[Instruction], Iterable[_Entry]]) -> list[_Entry]:
+    """What the spec says of any of some variants, each entry once, in the order of the spec."""
+    return list({id(entry): entry for instruction in variants for entry in ask(instruction)}.values())
+
+
+def _sizes(own: Sequence[Instruction]) -> str:
+    """A row for each size where one ranges: what each thread holds of the operands that grow with it."""
+    if not own[0].variant.ranging:
+        return ""
+    (extent,) = own[0].variant.ranging
+    columns: dict[str, dict[int, str]] = {}
+    for instruction in own:
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            if operand.layout is not None and operand.layout.growing:
+                head = f"{rest.code(operand.name)} of {rest.code(operand.element_type or '')}"
+                cell = f"{operand.elements} in {operand.registers} {operand.register_types[0]}"
+                columns.setdefault(head, {})[instruction.extents[extent]] = cell
+    sizes = sorted({instruction.extents[extent] for instruction in own})
+    rows = ([str(size), *(column.get(size, rest.NOTHING) for column in columns.values())] for size in sizes)
+    return rest.table([extent.upper(), *columns], rows, kind="sizes")
+
+
+def _memory(spec: Spec, group: FormGroup) -> str:
+    """How matrices that descriptors describe may lie in shared memory, by their types."""
+    entry = group.own[0].variant.instruction
+    if spec.shared_memory is None or not any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()):
+        return ""
+    majors = spec.shared_memory.majorness
+    rows = [(rest.code(element), *("yes" if element in major.elements else "no" for major in majors)) for element in group.types]
+    return rest.table(("Type", *(f"{major.majorness}-major" for major in majors)), rows)
+
+
+def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
+    """The pages that explain what the instructions share with other families."""
+    kinds = {kind.kind for entry in entries for kind in entry.operand_kinds.values()}
+    pages = [
+        (
+            any(entry.sparse for entry in entries) and spec.granularities,
+            "sparsity",
+            "which elements of A are kept, and the metadata that says so",
+        ),
+        ("scale-data" in kinds and spec.block_scaling, "block-scaling", "the kinds, scale vectors and scale types that go together"),
+        ("descriptor" in kinds and spec.shared_memory, "descriptors", "the 64 bits that describe a matrix in shared memory"),
+        ("descriptor" in kinds and spec.shared_memory, "swizzles", "how the matrix lies there"),
+        (any(entry.asynchronous for entry in entries) and spec.protocol, "protocol", "the fences and waits that order it"),
+    ]
+    return [f":ref:`{label}`: {what}" for here, label, what in pages if here]
