@@ -269,7 +269,7 @@ def test_out_of_range(call: str, message: str) -> None:
 
 
 def test_the_package_lists_what_it_has() -> None:
-    assert set(ptxmma.__all__) <= set(dir(ptxmma))
+    assert dir(ptxmma) == sorted(ptxmma.__all__)
     assert all(hasattr(ptxmma, name) for name in dir(ptxmma))
 
 

@@ -930,3 +930,26 @@ def test_unsigned_integers_are_no_bits_of_signed_ones() -> None:
         s8.operand("c").pack(np.zeros((16, 8), np.uint32))
     assert (s8.operand("a").unpack(s8.operand("a").pack(pixels.view(np.int8))) == -56).all()
     assert instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32").operand("a").pack(pixels).shape == (32, 4)
+
+
+@pytest.mark.parametrize("matrix", ["a", "b"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        _SCALED.format("2X", "ue8m0"),
+        _SCALED.format("4X", "ue4m3"),
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+    ],
+)
+def test_k_tiles_share_registers_of_scale_factors(spelling: str, matrix: str) -> None:
+    scales = instruction(spelling).scales(matrix)
+    count, size = len(scales.byte_ids), (2, 3 * scales.rows, 5 * scales.blocks)
+    factors = np.random.default_rng(0).integers(0, 127, size if matrix == "a" else (2, size[2], size[1])).astype(np.uint8)
+    shared = scales.pack_tiles(factors, None)
+    assert shared.shape == ((2, 3, -(-5 // count), 32) if matrix == "a" else (2, -(-5 // count), 3, 32))
+    alone = scales.pack_tiles(factors)
+    for tile in range(5):
+        place = (slice(None), slice(None), tile // count) if matrix == "a" else (slice(None), tile // count)
+        of_its_own = alone[:, :, tile] if matrix == "a" else alone[:, tile]
+        np.testing.assert_array_equal(scales.unpack(shared[place], scales.byte_ids[tile % count]), scales.unpack(of_its_own))
+    np.testing.assert_array_equal(scales.unpack_tiles(shared, None, shape=factors.shape).view(np.uint8), factors)

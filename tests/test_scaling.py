@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -551,3 +551,41 @@ def test_formats_that_do_not_exist(catalog: Catalog) -> None:
     plain = catalog.find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     with pytest.raises(ValueError, match=r"m16n8k16.* has no scale factors for 'a'"):
         scaling.of(plain)
+
+
+# --- cuBLAS's order -------------------------------------------------------------------------------------------------------------
+
+
+def test_scales_in_the_order_of_cublas() -> None:
+    """The place of each factor is that of cuBLAS's documentation; tiles follow each other along K."""
+    random = np.random.default_rng(0)
+    scales = random.integers(0, 255, (2, 200, 9)).astype(np.uint8)
+    packed = scaling.to_cublas(scales)
+    assert packed.shape == (2, 2 * 3 * 512)
+    batch, row, block = np.indices(scales.shape)
+    inside = row % 32 * 16 + row % 128 // 32 * 4 + block % 4
+    np.testing.assert_array_equal(packed[batch, (row // 128 * 3 + block // 4) * 512 + inside], scales)
+    assert packed.astype(int).sum() == scales.astype(int).sum()  # the rest is zeros
+    np.testing.assert_array_equal(scaling.from_cublas(packed, (200, 9)), scales)
+    np.testing.assert_array_equal(scaling.from_cublas(packed, scales.shape), scales)
+    turned = scales.swapaxes(-1, -2)
+    np.testing.assert_array_equal(scaling.to_cublas(turned, axis=-2), packed)
+    np.testing.assert_array_equal(scaling.from_cublas(packed, (9, 200), axis=-2), turned)
+    quantised = scaling.quantise(np.ones((130, 64), np.float32), "mxfp8_e4m3")
+    assert scaling.to_cublas(quantised.scales).dtype == quantised.scales.dtype
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: scaling.to_cublas(np.ones((4, 4), np.float32)), r"scales has dtype float32 and shape \(4, 4\); it has 2 dimensions"),
+        (lambda: scaling.to_cublas(np.ones(4, np.uint8)), "it has 2 dimensions or more, of a type of 8 bits"),
+        (lambda: scaling.to_cublas(np.ones((4, 4), np.uint8), axis=0), "axis = 0: the blocks of scale factors lie along axis -1"),
+        (lambda: scaling.from_cublas(np.ones(512, np.uint8), (129, 4)), r"packed has shape \(512,\); .* \(129, 4\) take 1024 bytes"),
+        (lambda: scaling.from_cublas(np.ones((2, 512), np.uint8), (3, 4, 4)), r"shape \(3, 4, 4\) is not that of scale factors"),
+        (lambda: scaling.from_cublas(np.ones(512, np.uint8), (4,)), r"shape \(4,\) is not that of scale factors"),
+    ],
+)
+def test_what_cublas_cannot_have_is_refused(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        call()

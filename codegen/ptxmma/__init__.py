@@ -39,7 +39,7 @@ _ON_DEMAND = {
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)  # the rest of the namespace is not for users
 
 
 def __getattr__(name: str) -> Any:

@@ -86,28 +86,31 @@ class Scales:
 
         return packing.unpack(self, registers, byte_id, thread_id)
 
-    def pack_tiles(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
+    def pack_tiles(self, scales: Any, byte_id: int | None = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
         """The scale factors of a whole matrix to the registers of each of its tiles.
 
         Args:
             scales: (..., R, blocks along K), of B (..., blocks along K, C), of the types that :meth:`pack` takes.
-            byte_id: as in :meth:`pack`.
+            byte_id: as in :meth:`pack`; then every tile has registers of its own.  With None, as many K-tiles as there are byte ids share
+                each register: an instruction reads K-tile ``t`` with register ``t // len(byte_ids)`` and byte id
+                ``byte_ids[t % len(byte_ids)]``.
             thread_id: as in :meth:`pack`.
             registers: as in :meth:`pack`.
             pad: fill up with zero bits to whole tiles.
 
         Returns:
             uint32 of shape (..., R/rows, K-tiles, threads), of B (..., K-tiles, C/columns, threads): in the order of the matrix's tiles.
+            Where K-tiles share registers, K-tiles / len(byte_ids), rounded up.
 
         Raises:
-            TypeError: an id that is not an integer.
+            TypeError: a thread id that is not an integer, or a byte id that is neither an integer nor None.
             ValueError: as :meth:`pack`, or sizes that are not multiples of a tile's without ``pad``.
         """
         from ptxmma.catalog.registers import scale_words as packing
 
         return packing.pack_tiles(self, scales, byte_id, thread_id, registers, pad=pad)
 
-    def unpack_tiles(self, registers: Any, byte_id: int = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
         """The scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:

@@ -32,9 +32,11 @@ from ptxmma.arrays import elements as types
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import DatabaseLike
+from ptxmma.matrices.cublas_scales import from_cublas as from_cublas  # these belong to what this module offers
+from ptxmma.matrices.cublas_scales import to_cublas as to_cublas
 from ptxmma.matrices.float_codes import FLOAT32, FLOAT64, Float, decoder, encode
 from ptxmma.matrices.scale_blocks import checked_axis, checked_input, checked_scale, in_blocks, returned, slabs, steps
-from ptxmma.matrices.scale_formats import Format as Format  # these belong to what this module offers
+from ptxmma.matrices.scale_formats import Format as Format
 from ptxmma.matrices.scale_formats import custom as custom
 from ptxmma.matrices.scale_formats import format_of
 from ptxmma.matrices.scale_formats import formats as formats

@@ -24,12 +24,21 @@ def pack(scales: Scales, factors: Any, byte_id: int, thread_id: int, registers: 
     return elements.like(_packed(scales, codes, byte_id, thread_id, registers), factors)
 
 
-def pack_tiles(scales: Scales, factors: Any, byte_id: int, thread_id: int, registers: Any, *, pad: bool) -> Any:
+def pack_tiles(scales: Scales, factors: Any, byte_id: int | None, thread_id: int, registers: Any, *, pad: bool) -> Any:
     """See :meth:`ptxmma.catalog.scales.Scales.pack_tiles`."""
     codes = whole(_factors(scales, factors), scales.shape, "scales", pad)
     (*batch, height, width), (rows, cols) = codes.shape, scales.shape
     tiles = codes.reshape(*batch, height // rows, rows, width // cols, cols).swapaxes(-3, -2)
-    return elements.like(_packed(scales, tiles, byte_id, thread_id, registers), factors)
+    if byte_id is not None:
+        return elements.like(_packed(scales, tiles, byte_id, thread_id, registers), factors)
+    count, along = len(scales.byte_ids), tiles.ndim - (3 if scales.matrix == "a" else 4)  # the axis of the K-tiles
+    shared = list(tiles.shape)
+    shared[along] = -(-shared[along] // count) * count
+    tiles = elements.extended(tiles, tuple(shared))
+    for number, chosen in enumerate(scales.byte_ids):
+        every = (slice(None),) * along + (slice(number, None, count),)
+        registers = _packed(scales, tiles[every], chosen, thread_id, registers)
+    return elements.like(registers, factors)
 
 
 def unpack(scales: Scales, registers: Any, byte_id: int, thread_id: int) -> Any:
@@ -37,16 +46,20 @@ def unpack(scales: Scales, registers: Any, byte_id: int, thread_id: int) -> Any:
     return elements.like(_unpacked(scales, words(registers, scales.layout.threads), byte_id, thread_id), registers)
 
 
-def unpack_tiles(scales: Scales, registers: Any, byte_id: int, thread_id: int, shape: Sequence[int] | None) -> Any:
+def unpack_tiles(scales: Scales, registers: Any, byte_id: int | None, thread_id: int, shape: Sequence[int] | None) -> Any:
     """See :meth:`ptxmma.catalog.scales.Scales.unpack_tiles`."""
     grid_words = words(registers, scales.layout.threads)
     if grid_words.ndim < 3:
         grid = f"(..., {_axes(scales, f'/{scales.shape[0]}', f'/{scales.shape[1]}')}, {scales.layout.threads})"
         raise ValueError(f"registers have shape {grid_words.shape}; a grid of tiles is {grid}")
-    tiles = _unpacked(scales, grid_words, byte_id, thread_id)
+    ids, behind = (byte_id,) if byte_id is not None else scales.byte_ids, -3 if scales.matrix == "a" else -4
+    each = [_unpacked(scales, grid_words, chosen, thread_id) for chosen in ids]
+    tiles = np.stack(each, behind)  # behind the axis of the K-tiles
+    tiles = tiles.reshape(*tiles.shape[: behind - 1], -1, *tiles.shape[behind + 1 :])
     *batch, down, across, rows, cols = tiles.shape
     matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * cols)
-    return elements.like(cropped(matrix, shape, scales.shape, "registers"), registers)
+    step = (rows, cols * len(ids)) if scales.matrix == "a" else (rows * len(ids), cols)
+    return elements.like(cropped(matrix, shape, step, "registers"), registers)
 
 
 def _factors(scales: Scales, factors: Any) -> Array:
