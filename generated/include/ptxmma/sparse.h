@@ -146,25 +146,54 @@ PTXMMA_FN uint64_t ptxmma_sparse_magnitude(const ptxmma_sparse_kind *kind, uint6
 /** A chunk whose zeros are all positive. */
 PTXMMA_FN uint64_t ptxmma_sparse_positive(const ptxmma_sparse_kind *kind, uint64_t chunk) {
   const uint64_t element = (UINT64_C(1) << kind->element_bits) - 1;
-  for (uint32_t i = 0; i < kind->chunk_elements; i++)
-    if (!((chunk >> (i * kind->element_bits)) & kind->magnitude_mask))
-      chunk &= ~(element << (i * kind->element_bits));
+  for (uint32_t i = 0; i < kind->chunk_elements; i++) {
+    const uint64_t zero = !((chunk >> (i * kind->element_bits)) & kind->magnitude_mask);
+    chunk &= ~((element & (0 - zero)) << (i * kind->element_bits));
+  }
   return chunk;
+}
+
+/**
+ * A chunk of floats with only its largest elements, of equal ones the earlier; its zeros are
+ * positive. The sign bits, once masked, take the results of comparing all elements at once.
+ */
+PTXMMA_FN uint64_t ptxmma_sparse_largest_floats(const ptxmma_sparse_kind *kind, uint64_t chunk) {
+  const uint32_t bits = kind->element_bits, all = bits * kind->chunk_elements;
+  const uint64_t whole = ~UINT64_C(0) >> (64 - all), element = (UINT64_C(1) << bits) - 1;
+  const uint64_t lanes = whole / element, sign = kind->magnitude_mask + 1, signs = lanes * sign;
+  const uint64_t magnitudes = chunk & (lanes * kind->magnitude_mask);
+  uint64_t before = 0; /* in each lane, how many elements go before its own */
+  for (uint32_t shift = bits; shift < all; shift += bits) {
+    const uint64_t turned = ((magnitudes >> shift) | (magnitudes << (all - shift))) & whole;
+    const uint64_t earlier = lanes & (whole >> shift); /* lanes that are compared with a later one */
+    before += (((turned | signs) - magnitudes - earlier) & signs) / sign;
+  }
+  const uint64_t first = ((lanes * (sign + kind->kept - 1)) - before) & signs;
+  const uint64_t other_than_zero = (magnitudes + signs - lanes) & signs;
+  return chunk & (((first & other_than_zero) / sign) * element);
 }
 
 /** A chunk with only its largest units, of equal ones the earlier; its zeros are positive. */
 PTXMMA_FN uint64_t ptxmma_sparse_largest(const ptxmma_sparse_kind *kind, uint64_t chunk) {
+  const uint64_t has_sign_bit = !(kind->magnitude_mask >> (kind->element_bits - 1));
+  if (kind->unit_elements == 1 && has_sign_bit && !kind->magnitudes && !kind->sign)
+    return ptxmma_sparse_largest_floats(kind, chunk);
   const uint64_t unit = (UINT64_C(1) << (1u << kind->unit_shift)) - 1;
   const uint64_t element = (UINT64_C(1) << kind->element_bits) - 1;
   uint64_t magnitude[4] = {0}, result = 0;
   for (uint32_t i = 0; i < kind->chunk_elements; i++)
     magnitude[i / kind->unit_elements] +=
         ptxmma_sparse_magnitude(kind, (chunk >> (i * kind->element_bits)) & element);
+  uint32_t larger[4] = {0}; /* units that go before each */
+  for (uint32_t u = 0; u < kind->units; u++)
+    for (uint32_t v = u + 1; v < kind->units; v++) {
+      const uint32_t later = magnitude[v] > magnitude[u];
+      larger[u] += later;
+      larger[v] += 1 - later;
+    }
   for (uint32_t u = 0; u < kind->units; u++) {
-    uint32_t larger = 0;
-    for (uint32_t v = 0; v < kind->units; v++)
-      larger += v < u ? magnitude[v] >= magnitude[u] : magnitude[v] > magnitude[u];
-    if (larger < kind->kept) result |= chunk & (unit << (u << kind->unit_shift));
+    const uint64_t kept = unit & (0 - (uint64_t)(larger[u] < kind->kept));
+    result |= chunk & (kept << (u << kind->unit_shift));
   }
   return ptxmma_sparse_positive(kind, result);
 }
@@ -789,6 +818,29 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_check(
   return PTXMMA_OK;
 }
 
+/* Whether all elements are finite: a magnitude that is not carries into the sign bit, which is masked. */
+PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_finite(
+    const ptxmma_sparse_kind *kind, size_t rows, size_t chunks, const void *matrix, size_t row_bytes,
+    ptxmma_sparse_place *place) {
+  if (kind->not_finite > kind->magnitude_mask) return PTXMMA_OK;
+  const uint32_t bits = kind->element_bits, all = bits * kind->chunk_elements;
+  const uint64_t lanes = (~UINT64_C(0) >> (64 - all)) / ((UINT64_C(1) << bits) - 1);
+  const uint64_t sign = kind->magnitude_mask + 1;
+  for (size_t row = 0; row < rows; row++) {
+    const unsigned char *line = (const unsigned char *)matrix + row * row_bytes;
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+      const uint64_t word = ptxmma_sparse_chunk(kind, line + chunk * kind->chunk_bytes);
+      const uint64_t magnitudes = word & (lanes * kind->magnitude_mask);
+      const uint64_t beyond = (magnitudes + lanes * (sign - kind->not_finite)) & (lanes * sign);
+      for (uint32_t i = 0; beyond && i < kind->chunk_elements; i++)
+        if ((beyond >> (i * bits)) & sign)
+          return ptxmma_sparse_fault(
+              PTXMMA_ERROR_NOT_FINITE, row, chunk * kind->chunk_elements + i, chunk, place);
+    }
+  }
+  return PTXMMA_OK;
+}
+
 /**
  * Keeps the largest units of each chunk and makes the others zero; a negative zero becomes positive.
  *
@@ -801,7 +853,6 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune(
     void *result, size_t result_stride, ptxmma_sparse_place *place) {
   if (!kind || !matrix || !result) return PTXMMA_ERROR_NULL;
   const uint32_t bits = kind->element_bits;
-  const uint64_t element = (UINT64_C(1) << bits) - 1;
   ptxmma_status status = ptxmma_sparse_size(rows, cols, stride, bits, kind->chunk_elements);
   if (status == PTXMMA_OK)
     status = ptxmma_sparse_size(rows, cols, result_stride, bits, kind->chunk_elements);
@@ -811,16 +862,8 @@ PTXMMA_HOST_FN ptxmma_status ptxmma_sparse_prune(
   const size_t chunks = cols / kind->chunk_elements, bytes = stride * bits / 8;
   status = ptxmma_sparse_codes(kind, rows, chunks, matrix, bytes, kind->chunk_bytes, place);
   if (status != PTXMMA_OK) return status;
-  for (size_t row = 0; row < rows; row++) {
-    const unsigned char *line = (const unsigned char *)matrix + row * bytes;
-    for (size_t chunk = 0; chunk < chunks; chunk++) {
-      const uint64_t word = ptxmma_sparse_chunk(kind, line + chunk * kind->chunk_bytes);
-      for (uint32_t i = 0; i < kind->chunk_elements; i++)
-        if (((word >> (i * bits)) & element & kind->magnitude_mask) >= kind->not_finite)
-          return ptxmma_sparse_fault(
-              PTXMMA_ERROR_NOT_FINITE, row, chunk * kind->chunk_elements + i, chunk, place);
-    }
-  }
+  status = ptxmma_sparse_finite(kind, rows, chunks, matrix, bytes, place);
+  if (status != PTXMMA_OK) return status;
   for (size_t row = 0; row < rows; row++) {
     const unsigned char *line = (const unsigned char *)matrix + row * bytes;
     unsigned char *out = (unsigned char *)result + row * (result_stride * bits / 8);
