@@ -62,10 +62,10 @@ def main() -> None:
 Times = dict[str, tuple[list[float], list[float]]]
 
 
-def _in_turn(commands: dict[str, tuple[list[str], Callable[[], None]]], times: int = 7) -> Times:
+def _in_turn(commands: dict[str, tuple[list[str], Callable[[], None]]], rounds: int = 3) -> Times:
     """Wall and CPU seconds of each command, round by round; the first round warms up and does not count."""
     seconds: Times = {name: ([], []) for name in commands}
-    for counted in [False] + [True] * times:
+    for counted in [False] + [True] * rounds:
         for name, (command, before) in commands.items():
             before()
             used, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -15,7 +15,7 @@ from ptxmma.check import Checker
 from ptxmma_proof import assemblers
 
 #: Bytes of the module that is read; ptxas gets a smaller one of the same text, and the times are compared per byte.
-_SIZE, _SMALL = 16 << 20, 4 << 20
+_SIZE, _SMALL = 16 << 20, 2 << 20
 _DECLARED = ".reg .b32 %r<100>;\n.reg .f32 %f<100>;\n.reg .b64 %rd<100>;\n.reg .pred %p<20>;\n.reg .f32 %acc<32>;\n"
 _OTHERS = [
     "\tadd.s32 \t%r{0}, %r{1}, %r{2};",
@@ -92,7 +92,7 @@ def _run(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def _median(run: Callable[[], object], times: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
+def _median(run: Callable[[], object], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
     seconds = []
     for _ in range(times):
         start = clock()

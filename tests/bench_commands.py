@@ -17,7 +17,7 @@ _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"  # 16384 elements of D
 _DATABASE = str(paths.DATABASE)
-_ROUNDS = 15
+_ROUNDS = 7
 
 #: A question for each verb; OUT is an existing directory.
 _QUESTIONS = (

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from bench_rounds import in_turn
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import instruction
 from ptxmma.catalog.operands import Operand
 
 _SIZE = 8192
+_ROUNDS = 3
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -47,13 +46,18 @@ def _operand(operand: Operand, what: str) -> None:
     codes = np.random.default_rng(0).integers(0, 1 << min(operand.element.bits, 31), (_SIZE, _SIZE), dtype)
     matrix = elements.typed(codes, operand.element)
     packed = operand.pack_tiles(matrix)
-    copy, pack, unpack = _in_turn(
-        lambda: np.ascontiguousarray(codes.T), lambda: operand.pack_tiles(matrix), lambda: operand.unpack_tiles(packed)
+    times = in_turn(
+        {
+            "copy": lambda: np.ascontiguousarray(codes.T),
+            "pack": lambda: operand.pack_tiles(matrix),
+            "unpack": lambda: operand.unpack_tiles(packed),
+        },
+        _ROUNDS,
     )
     label = f"{what} {operand.name} {operand.rows}x{operand.cols} {operand.element_type}, {_SIZE}x{_SIZE}: "
-    for verb, times in (("pack", pack), ("unpack", unpack)):
-        ratio = statistics.median(ours / theirs for ours, theirs in zip(times, copy, strict=True))
-        print(f"{label + verb + ' / x.T copy':<58}{ratio:>8.2f}x   2x  ({statistics.median(times) * 1e3:.0f} ms)")
+    for verb in ("pack", "unpack"):
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(times[verb], times["copy"], strict=True))
+        print(f"{label + verb + ' / x.T copy':<58}{ratio:>8.2f}x   2x  ({statistics.median(times[verb]) * 1e3:.0f} ms)")
 
 
 def _metadata() -> None:
@@ -61,22 +65,9 @@ def _metadata() -> None:
     metadata = instruction(_SPARSE).metadata
     packed = np.random.default_rng(0).integers(0, 256, (16384, 16384 // 8), np.uint8)
     registers = metadata.pack_tiles(packed)
-    for verb, times in zip(
-        ("pack", "unpack"), _in_turn(lambda: metadata.pack_tiles(packed), lambda: metadata.unpack_tiles(registers)), strict=True
-    ):
+    functions = {"pack": lambda: metadata.pack_tiles(packed), "unpack": lambda: metadata.unpack_tiles(registers)}
+    for verb, times in in_turn(functions, _ROUNDS).items():
         print(f"{'metadata of 16384x16384 f16: ' + verb:<58}{statistics.median(times) * 1e3:>7.0f} ms  100 ms")
-
-
-def _in_turn(*functions: Callable[[], Any], times: int = 5) -> list[list[float]]:
-    """Seconds of each function, round by round; the first round warms up and does not count."""
-    measured: list[list[float]] = [[] for _ in functions]
-    for counted in [False] + [True] * times:
-        for function, seconds in zip(functions, measured, strict=True):
-            start = time.perf_counter()
-            function()
-            if counted:
-                seconds.append(time.perf_counter() - start)
-    return measured
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bench_rounds import in_turn
 from ptxmma import paths
 from ptxmma.matrices import sparse
 
@@ -64,7 +64,7 @@ def _compress(matrix: npt.NDArray[np.float16]) -> None:
         tensor = torch.from_numpy(matrix)
         functions["theirs"] = lambda: conversions.sparse_semi_structured_from_dense_cutlass(tensor)  # type: ignore[no-untyped-call]
     # Theirs also reorders the metadata, which takes almost no time.
-    times = _in_turn(functions, 2)  # a round takes PyTorch some ten seconds
+    times = in_turn(functions, 2)  # a round takes PyTorch some ten seconds
     what = f"compress {len(matrix)} x {len(matrix)} f16 to 2:4"
     print(f"{what:<58}{statistics.median(times['ours']) * 1e3:>7.0f} ms")
     if "theirs" in times:
@@ -90,22 +90,10 @@ def _rest(matrix: npt.NDArray[np.float16]) -> None:
         "compress": lambda: sparse.compress(quarter, "2:4"),
         "decompress": lambda: sparse.decompress(values, metadata, "2:4"),
     }
-    times = _in_turn(functions, 5)
+    times = in_turn(functions, 5)
     for name in list(functions)[1:]:
         ratio = statistics.median(ours / copy for ours, copy in zip(times[name], times["copy"], strict=True))
         print(f"{f'{name} a quarter of it / copy of the same bytes':<58}{ratio:>8.2f}x")
-
-
-def _in_turn(functions: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
-    """Seconds of each function, round by round; the first round warms up and does not count."""
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
-    for counted in [False] + [True] * times:
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            if counted:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
 
 
 if __name__ == "__main__":
