@@ -325,6 +325,7 @@ FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"
 FP8_K16 = FP8.replace("k32", "k16")
 F64 = "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rn {%ud0,%ud1,%ud2,%ud3}, {%fd0,%fd1}, {%fd2}, {%fd0,%fd1,%fd2,%fd3};"
 PREDICATES = "{%p0,%p1,%p2,%p3}"
+HALF = "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r0,%r1}, {%r2,%r3}, {%r4}, {%r5,%r6};"
 SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
 
 
@@ -379,6 +380,9 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),
         (f"{WGMMA}.row.col.row {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("error", "unknown-instruction")]),
         (SOUND.replace(".f32 ", ".f32.s4.b1 ", 1), "sm_90a", [("warning", "undocumented")]),
+        (HALF.replace(".f16 ", ".f16.bf16 "), "sm_75", [("error", "unknown-instruction")]),
+        (HALF.replace(".f16 ", ".f16.b1 "), "sm_75", [("warning", "undocumented")]),
+        (HALF.replace(".f16 ", ".f16.bf16 "), "sm_80", [("warning", "undocumented")]),
         (SOUND.replace(".sync", ".sync.b6x16_p32"), "sm_90a", [("warning", "undocumented")]),
         ("wgmma.fence.sync.aligned.b8x16;", "sm_90a", [("warning", "undocumented")]),
         ("movmatrix.sync.aligned.m8n8.trans.b16.bf16 %r0, %r1;", "sm_80", [("warning", "undocumented")]),
