@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts import granularity
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 Remark = tuple[Severity, str, str]
 
 
+class SpellingRemark(NamedTuple):
+    """A remark on an opcode, with the opcode to write in its place; ``""`` without one."""
+
+    severity: Severity
+    rule: str
+    message: str
+    mended: str = ""
+    safe: bool = True
+
+
 class Advice:
     """Advice from a database."""
 
@@ -31,17 +41,18 @@ class Advice:
         self.of_memory = functools.lru_cache(maxsize=1 << 12)(_of_memory)
         self._faults = functools.lru_cache(maxsize=1 << 12)(self._metadata_faults)
 
-    def _of_spelling(self, instruction: Instruction, spelling: str) -> tuple[Remark, ...]:
+    def _of_spelling(self, instruction: Instruction, spelling: str) -> tuple[SpellingRemark, ...]:
         """The remarks on an instruction as it is spelt."""
-        remarks: list[Remark] = []
+        remarks: list[SpellingRemark] = []
+        canonical = instruction.canonical
         if not instruction.documented:
-            remarks.append(("warning", "undocumented", "assemblers accept it, but the manual does not have it"))
-        if spelling != instruction.canonical:
-            remarks.append(("note", "spelling", f"the canonical spelling is {instruction.canonical}"))
+            remarks.append(SpellingRemark("warning", "undocumented", "assemblers accept it, but the manual does not have it"))
+        if spelling != canonical:
+            remarks.append(SpellingRemark("note", "spelling", f"the canonical spelling is {canonical}", canonical))
         if ordered := self._ordered(instruction):
             first = min(ordered.accepted_by().values())
             text = f"{ordered.canonical} may be much faster (from PTX ISA {first}); it needs metadata with ascending indices"
-            remarks.append(("note", "unordered-metadata", text))
+            remarks.append(SpellingRemark("note", "unordered-metadata", text, ordered.canonical, safe=False))
         return tuple(remarks)
 
     def _ordered(self, instruction: Instruction) -> Instruction | None:

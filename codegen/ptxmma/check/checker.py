@@ -176,11 +176,11 @@ class Checker:
         instruction, exact = meaning
         first = unbroken(instruction).encode()
         if not statement.opcode.startswith(first):
-            yield Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks")
+            yield Remark(whole, "error", "syntax", f"{first.decode()} must be written without blanks", spelling)
             return
         if not exact:
             text = f"the manual does not allow one of its modifiers, and assemblers ignore it; write {instruction.canonical}"
-            yield Remark(whole, "warning", "undocumented", text)
+            yield Remark(whole, "warning", "undocumented", text, instruction.canonical)
         supported = accepted(instruction, target, version) and (not version or version in self._versions)
         if not supported:
             yield of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
@@ -192,10 +192,10 @@ class Checker:
             name = token.text.decode(errors="replace")
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
             severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"
-            yield Remark(token, severity, fault.rule, message)
+            yield Remark(token, severity, fault.rule, message, name.strip("{} \t\r\n") if fault.braces else "")
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
-        for severity, rule, message in remarks:
-            yield Remark(whole, severity, rule, message)
+        for remark in remarks:
+            yield Remark(whole, *remark)
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
             yield Remark(function.operand(statement, place), severity, rule, message)

@@ -11,6 +11,20 @@ import msgspec
 Severity = Literal["error", "warning", "note"]
 
 
+class Fix(msgspec.Struct, frozen=True):
+    """How the token of a finding is mended.
+
+    Attributes:
+        old: the token.
+        new: what replaces it.
+        safe: whether the meaning stays the same; otherwise the author must know that it is right.
+    """
+
+    old: str
+    new: str
+    safe: bool = True
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A remark about a place in a file.
 
@@ -24,6 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         length: characters of the token, at least 1; it may go on beyond the end of the line.
         source: the line, cut to a few hundred characters around the token if it is long; ``""`` where it is not available.
         caret: index of the token's first character in ``source``.
+        fix: how to mend it; None where there is no mechanical way.
     """
 
     file: str
@@ -36,6 +51,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     length: int = 1
     source: str = ""
     caret: int = 0
+    fix: Fix | None = None
 
 
 class Findings(msgspec.Struct, frozen=True):

@@ -139,8 +139,8 @@ class Legality:
             return None
         if accepted.get(target, any(accepted.values())):
             text = f"{operand.name} should be {wanted(operand)}, without braces, which assemblers refuse for other targets"
-            return Fault("list", text, severe=False)
-        return Fault("list", f"{operand.name} must be {wanted(operand)}, without braces")
+            return Fault("list", text, severe=False, braces=True)
+        return Fault("list", f"{operand.name} must be {wanted(operand)}, without braces", braces=True)
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:

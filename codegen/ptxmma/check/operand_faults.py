@@ -45,6 +45,7 @@ class Fault(NamedTuple):
         operand: number of the operand in the instruction, from 0; -1 for the operands as a whole.
         element: number of the element in its list, from 0; -1 for all of the operand.
         severe: whether assemblers refuse it.
+        braces: whether only the braces around a single register are wrong.
     """
 
     rule: str
@@ -52,6 +53,7 @@ class Fault(NamedTuple):
     operand: int = -1
     element: int = -1
     severe: bool = True
+    braces: bool = False
 
 
 def of_single(operand: Operand, value: Value) -> Fault | None:

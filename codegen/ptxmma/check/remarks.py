@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.diagnosis import Diagnosis
-from ptxmma.check.findings import Finding, Severity
+from ptxmma.check.findings import Finding, Fix, Severity
 from ptxmma.check.operand_faults import Fault
 from ptxmma.ptx import operand_values
 from ptxmma.ptx.operand_values import ANYTHING, PREDICATE
@@ -28,6 +28,8 @@ class Remark(NamedTuple):
     severity: Severity
     rule: str
     message: str
+    mended: str = ""  # what replaces the token; empty where there is no mechanical way
+    safe: bool = True  # whether that keeps the meaning
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -87,6 +89,7 @@ def finding_of(function: Function, remark: Remark, opcode: bytes, file: str) -> 
     """A remark with its place in the file."""
     line, column = function.position(remark.token.offset)
     source, caret = function.source(remark.token.offset)
+    text = remark.token.text.decode(errors="replace")
     return Finding(
         file=file,
         line=line,
@@ -95,7 +98,8 @@ def finding_of(function: Function, remark: Remark, opcode: bytes, file: str) -> 
         rule=remark.rule,
         instruction=spelling_of(opcode)[:_MOST_OPCODE],
         message=remark.message,
-        length=max(1, len(remark.token.text.decode(errors="replace"))),
+        length=max(1, len(text)),
         source=source,
         caret=caret,
+        fix=Fix(text, remark.mended, remark.safe) if remark.mended else None,
     )

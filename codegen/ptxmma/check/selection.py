@@ -42,6 +42,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The findings that are reported; the patterns of files are relative to ``root``."""
         return msgspec.structs.replace(findings, findings=tuple(finding for finding in findings if self._keeps(finding, root)))
 
+    def with_notes(self) -> Selection:
+        """The same rules, with notes unless a severity is named: what is mended without a change of meaning needs no warning."""
+        return msgspec.structs.replace(self, severity=self.severity or "note")
+
     def _keeps(self, finding: Finding, root: Path) -> bool:
         least = self.severity or ("note" if self.select else "warning")
         return (

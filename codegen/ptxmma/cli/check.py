@@ -37,6 +37,8 @@ SEVERITIES = ("error", "warning", "note")
 @click.option("--severity", type=click.Choice(SEVERITIES), help="Report findings from this severity on; by default warning.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each rule has, notes included, in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are errors or warnings.")
+@click.option("--fix", is_flag=True, help="Mend files in place where the meaning stays the same, also what is only a note.")
+@click.option("--unsafe-fixes", is_flag=True, help="Mend also what is right only if the author knows more than the checker.")
 @click.option("--no-flow", is_flag=True, help="Do not follow registers of wgmma from instruction to instruction; faster.")
 @database_option
 def command(
@@ -50,6 +52,8 @@ def command(
     severity: Severity | None,
     statistics: bool,
     exit_zero: bool,
+    fix: bool,
+    unsafe_fixes: bool,
     no_flow: bool,
     database: str | None,
 ) -> None:
@@ -73,7 +77,9 @@ def command(
         checker = Checker(database, target=target and named_target(catalog_of(database).database.spec, target), ptx=ptx, follow=not no_flow)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    run = _Run(checker, language or "", configured)
+    if fix and "-" in (files or ("-",)):
+        raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
+    run = _Run(checker, language or "", configured, fix=fix, unsafe=unsafe_fixes)
     parts = run.parts(files or ("-",))
     clean = _statistics(parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
     click.echo(run.summary(), err=True)
@@ -103,8 +109,10 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
 class _Run:
     """Reads the files that a command names, and counts what it meets."""
 
-    def __init__(self, checker: Checker, language: str, configured: Configuration) -> None:
+    def __init__(self, checker: Checker, language: str, configured: Configuration, *, fix: bool, unsafe: bool) -> None:
         self._checker, self._language, self._configured = checker, language, configured
+        self._fix, self._unsafe = fix, unsafe
+        self._fixed = self._fixable = 0
         self.unread = False  # whether a named file cannot be read
         self._files = self._instructions = self._findings = self._hidden = self._uncovered = self._skipped = 0
 
@@ -134,12 +142,31 @@ class _Run:
                     self._report("error", name, error)
                     self.unread = True
 
+    def _mend(self, file: str, language: str) -> None:
+        """Mend a file until nothing is left to mend."""
+        from ptxmma.check import fixing
+
+        selection, root = self._configured.selection.with_notes(), self._configured.root
+        for _ in range(fixing.MOST_ROUNDS):
+            findings = selection.applied(self._checker.check_file(file, language), root)
+            wanted = [finding for finding in findings if fixing.fixable(finding, unsafe=self._unsafe)]
+            text, count = fixing.fixed(Path(file).read_bytes(), wanted) if wanted else (b"", 0)
+            if not count:
+                break
+            fixing.rewrite(file, text)
+            self._fixed += count
+
     def _of_file(self, file: str, language: str) -> Iterator[Findings]:
+        from ptxmma.check.fixing import fixable
+
+        if self._fix:
+            self._mend(file, language)
         for part in self._checker.parts_of_file(file, language):
             self._instructions += part.instructions
             self._uncovered += part.uncovered
             reported = self._configured.selection.applied(part, self._configured.root)
             self._findings += len(reported)
+            self._fixable += sum(fixable(finding, unsafe=self._unsafe) for finding in reported)
             self._hidden += sum(finding.severity == "note" for finding in part) - sum(finding.severity == "note" for finding in reported)
             yield reported
         self._files += 1
@@ -154,7 +181,9 @@ class _Run:
         """``3 files, 41 instructions checked, 0 findings; 14 not covered``."""
         counts = ((self._files, "file"), (self._instructions, "instruction"), (self._findings, "finding"))
         files, instructions, findings = (f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in counts)
-        missing = [f"{self._hidden:,} note{'' if self._hidden == 1 else 's'} not shown"] if self._hidden else []
+        missing = [f"{self._fixed:,} fixed"] if self._fixed else []
+        missing += [f"{self._fixable:,} can be fixed with --fix"] if self._fixable and not self._fix else []
+        missing += [f"{self._hidden:,} note{'' if self._hidden == 1 else 's'} not shown"] if self._hidden else []
         missing += [f"{self._uncovered:,} not covered"] if self._uncovered else []
         missing += [f"{self._skipped:,} file{'' if self._skipped == 1 else 's'} skipped"] if self._skipped else []
         return "; ".join([f"{files}, {instructions} checked, {findings}", *missing])
