@@ -1,7 +1,6 @@
 """A question to an assembler and its answer: which of these lines does it refuse, and why?
 
-Questions and answers are text, so any process on any machine with the assembler at the same path can answer.  Answers are kept on disk,
-under the hash of the binary and of the question, so that nothing is asked twice.
+Answers are kept on disk, under the hash of the binary and of the question, so that nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -88,8 +87,6 @@ class Question(NamedTuple):
 def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = quiet) -> list[Refusals]:
     """The answers to many questions; those that are not on the disk are asked now and kept.
 
-    joblib asks on the backend that the caller chose with ``joblib.parallel_config``.  Only this process touches the disk.
-
     Raises:
         AssemblerError: an assembler was interrupted, or failed without naming a line.
     """
@@ -100,7 +97,7 @@ def ask(asked: Sequence[Question], cache: Path, jobs: int, progress: Progress = 
                 answers[number] = answer
         calls = (joblib.delayed(_numbered)(number, each) for number, each in enumerate(asked) if number not in answers)
         progress(len(answers), len(asked))
-        # Threads by default: each waits for a process of its own.
+        # Threads: each waits for a process of its own.
         for number, answer in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls):
             answers[number] = kept[asked[number].key] = answer
             progress(len(answers), len(asked))

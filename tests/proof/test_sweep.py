@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import joblib
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
@@ -322,22 +321,6 @@ def test_a_target_that_a_release_does_not_know_is_a_difference(fake: Fake, tmp_p
     assert _verify(fake, spec=gone).exit_code == 0
     fake.change(targets={"sm_90": "7.8"})
     assert "CUDA 11.7, sm_80: unknown, the database says known" in _verify(fake, spec=gone).stdout
-
-
-@pytest.mark.filterwarnings("ignore")  # Dask's own
-def test_the_same_run_on_a_dask_cluster(fake: Fake, toy: Catalog, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
-    chosen = [assemblers.identify(fake.path)]
-    here = sweep.run(toy, chosen, cache=tmp_path / "here")
-    asked = len(fake.log)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
-    ):
-        there = sweep.run(toy, chosen, cache=tmp_path / "there")
-    assert len(fake.log) == 2 * asked
-    assert there.record("2026-01-02") == here.record("2026-01-02")
 
 
 # --- the negative space -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Compression on the GPU beside a plain copy, cuSPARSELt and PyTorch: ``python tests/silicon/bench_compress.py``.
+"""Compression on the GPU beside a plain copy, cuSPARSELt and PyTorch: ``python tests/proof/silicon/bench_compress.py``.
 
 Prints one table, after comparing our kernels' results with the Python library's, bit for bit.
 """
