@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma import cli, paths
-from ptxmma.catalog import description
+from ptxmma.catalog import cplusplus, description, listing, mentions
 from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.cli import VERBS, main, render
 from ptxmma.cli.render import Cell, Table
@@ -78,7 +78,15 @@ def test_everything_about_an_instruction() -> None:
         for line in _block(text, "throughput")
     )
     assert any(line.startswith("  run on NVIDIA H200, as one instruction (1 HMMA.SP.16832.F32)") for line in _block(text, "evidence"))
-    assert any(line.startswith("  sp-kind-dot (9.7.14.6.3). It says: ") for line in _block(text, "errata of mma.sp"))
+    errata = _block(text, "errata of mma.sp")
+    assert any(line.startswith("  sp-selector-range (9.7.14.6.3, refused). It says: ") for line in errata)
+    assert not any("sp-kind-dot" in line for line in errata)  # it concerns other forms
+    assert _block(text, "computes")[1] == "  8192 operations"
+    assert _block(text, "registers of a thread") == ["  17 of 32 bits (d 4, a 4, b 4, c 4, e 1); 13 where d is the addend"]
+    notations = _block(text, "CuTe and Triton")
+    assert f"  a: {instruction(_SPARSE).operand('a').to_cute()}" in notations
+    assert f"  d, c: {instruction(_SPARSE).operand('d').to_cute()}" in notations
+    assert "  b: {register: [[1, 0], [8, 0], [16, 0]], lane: [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp: []}" in notations
 
 
 def test_addresses_and_strides_say_what_memory_they_want() -> None:
@@ -199,6 +207,67 @@ def test_an_unknown_instruction() -> None:
     result = CliRunner().invoke(main, ["show", "mma.aligned.m16n8k16.row.col.f32.f16.f16.f32"])
     assert result.exit_code == 2
     assert "it lacks '.sync'; closest:\n  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n" in result.output
+
+
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        (f"{_F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1, %f2, %f3, %f4}};", _F16),
+        (f"@%p1 {_WGMMA} {{%f1}}, %rd1, %rd2, p, 1, 1, 0, 0;  // first", _WGMMA),
+        (f'asm volatile("{_F16} {{%0, %1, %2, %3}}, {{%4}};\\n" : "+f"(d[0]));', _F16),
+        ('"mma.sync.aligned.m16n8k16"\n    ".row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "', _F16),
+        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
+        ("ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);", _F16),
+        ("mma_m16n8k16_f32_f16_f16_f32", _F16),
+        ("ptxmma::mma<ptxmma::shape<16, 8, 16>, ptxmma::f32, ptxmma::f16, ptxmma::f16, ptxmma::f32>", _F16),
+        ("using Multiply = mma<shape<16,8,16>, f32, f16, f16, f32>;", _F16),
+        ("SM80_16x8x16_F32F16F16F32_TN", _F16),
+        ("cute::SM80_16x8x16_F32F16F16F32_TN{}", _F16),
+        ("SM90_64x64x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::K>", _WGMMA),
+        ("SM90::GMMA::MMA_64x64x16_F32BF16BF16_RS", _WGMMA),
+    ],
+)
+def test_an_instruction_goes_by_many_names(text: str, spelling: str) -> None:
+    assert _show(text, "--json") == _show(spelling, "--json")
+
+
+def test_every_function_and_type_of_the_headers_names_its_instruction(catalog: Catalog) -> None:
+    for each in list(catalog.all())[::37]:
+        shown = cplusplus.shown(each)
+        assert mentions.named(catalog, shown.functions[0]) == [each]
+        assert mentions.named(catalog, shown.statements[-1]) == [each]
+        assert not shown.front or mentions.named(catalog, shown.front) == [each]
+
+
+def test_a_name_of_several_instructions_and_one_of_none() -> None:
+    several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 16>, f32>"])
+    assert (several.exit_code, "38 instructions have this name; name one:\n  mma.sync" in several.output) == (2, True)
+    # PTX has these.
+    for text in ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [addr], 512;", "cp.async.bulk.commit_group", "SM75_U32x4_LDSM_N"):
+        none = CliRunner().invoke(main, ["show", text])
+        assert none.exit_code == 2
+        assert "is not covered; covered are fence, ldmatrix, mma, movmatrix, stmatrix, " in none.output
+        assert "no matrix instruction" not in none.output
+    assert CliRunner().invoke(main, ["layout", "SM80_16x8x16_F32F16F16F32_TN", "--operand", "A", "--lane", "5"]).exit_code == 0
+
+
+@pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp", "wmma", "ldmatrix", "fence.proxy"])
+def test_a_family_in_short(family: str, catalog: Catalog) -> None:
+    members = [instruction for instruction in catalog.all() if instruction.family == family]
+    answer = json.loads(_show(family, "--json"))
+    assert answer["instructions"] == len(members)
+    assert {" ".join(group["types"]) for group in answer["types"]} == {" ".join(line.types) for line in listing.lines(members)}
+    assert set(answer["headers"]) == {cplusplus.shown(instruction).header for instruction in members}
+    text = _show(family.upper())
+    assert text.startswith(f"{family}\n{answer['titles'][0]}\n")
+    assert f"{len(members)} instructions" in text
+    assert all(shape in text for group in answer["types"] for shape in group["shapes"])
+    assert text.endswith(f"ptxmma list --family {family}\n")
+    assert len(text) < 15_000
 
 
 def test_an_empty_instruction() -> None:

@@ -81,7 +81,7 @@ def test_defaults_may_be_left_out() -> None:
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "'.bf16' where the closest has '.f16'", "m16n8k16.row.col.f32.f16.f16.f32"),
         (
             "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32",
-            "'.m16n8k17' is in no matrix instruction; the closest has '.m16n8k16'",
+            "'.m16n8k17' is in no covered instruction; the closest has '.m16n8k16'",
             "row.col.f32.f16.f16.f32",
         ),
         (
@@ -92,7 +92,7 @@ def test_defaults_may_be_left_out() -> None:
         ("mma.aligned.m16n8k16.row.col.f32.f16.f16.f32", "it lacks '.sync'", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.row.col.row.f32.f16.f16.f32", "'.row' is there twice", "m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.satfinite.row.col.f32.f16.f16.f32", "'.satfinite' does not belong", "m16n8k16.row.col.f32.f16.f16.f32"),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.no", "'.no' is in no matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.no", "'.no' is in no covered instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
         (
             "mma.sync.aligned.m16n8k16.row.col.f16.f32.f16.f32",
             "'.f16.f32.f16.f32' is in another order than the closest's '.f32.f16.f16.f32'",
@@ -104,7 +104,11 @@ def test_defaults_may_be_left_out() -> None:
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
         ("wgmma.sync.mma_async.aligned.m64n48k32.s32.s8.s8", "'wgmma.mma_async' must come first", "m64n48k32.s32.s8.s8"),
-        ("mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "'mm' is not a matrix instruction", "m16n8k16.row.col.f32.f16.f16.f32"),
+        (
+            "mm.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            "'mm' is not covered; covered are fence, ldmatrix, mma, movmatrix, stmatrix, wgmma, wmma",
+            "m16n8k16.row.col.f32.f16.f16.f32",
+        ),
     ],
 )
 def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: str, close: str) -> None:
@@ -117,7 +121,7 @@ def test_unknown_instructions_say_why_and_what_is_close(spelling: str, reason: s
 
 @pytest.mark.parametrize("spelling", ["add.s32", "", "x" * 5000])
 def test_nothing_is_close_to_other_instructions(spelling: str) -> None:
-    with pytest.raises(ptxmma.UnknownInstruction, match=r"is not a matrix instruction$") as caught:
+    with pytest.raises(ptxmma.UnknownInstruction, match=r"is not covered; covered are [a-z, 0-9]*$") as caught:
         ptxmma.instruction(spelling)
     assert caught.value.spelling == spelling
     assert caught.value.close == []

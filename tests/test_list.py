@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -141,9 +142,8 @@ def test_formats_say_the_same() -> None:
     rows = _list(*arguments)
     assert len(rows) == 6
     assert list(csv.DictReader(io.StringIO(_invoke(*arguments, "--format", "csv").output))) == rows
-    for form in ("grid", "markdown"):
-        text = _invoke(*arguments, "--format", form).output
-        assert all(value in text for row in rows for value in row.values())
+    text = _invoke(*arguments, "--format", "markdown").output
+    assert all(value in text for row in rows for value in row.values())
     assert _invoke(*arguments).output == _invoke(*arguments, "--format", "grid").output
     assert json.loads(_invoke(*arguments, "--format", "json").output) == rows
 
@@ -211,16 +211,43 @@ def test_nothing_is_legal_there() -> None:
     )
     both = _invoke("--target", "sm_70", "--type", "e2m1", "--family", "movmatrix")
     assert "nor without any one of them" in both.stderr
-    assert _invoke("--target", "sm_70", "--type", "e2m1").stdout.startswith("instruction  shape  types")
+    assert _invoke("--target", "sm_70", "--type", "e2m1").stdout == "instruction  ptx  targets\n"
 
 
 def test_a_made_up_family(toy_database: Path) -> None:
     assert _invoke("--database", str(toy_database)).output.splitlines()[1:] == [
-        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32        m16n8k16  f32 f16 f16 f32  8  7.0  sm_80+   yes",
-        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy  m16n8k16  f32 f16 f16 f32  8  7.0  sm_80+   yes",
-        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad    m16n8k16  f32 f16 f16 f32  8  7.8  sm_90    yes",
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32        7.0  sm_80+",
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy  7.0  sm_80+",
+        "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.sad    7.8  sm_90",
     ]
     assert "known: f16, fp16, f32, fp32" in _invoke("--database", str(toy_database), "--type", "q9").output
+
+
+def test_a_grid_repeats_nothing_that_the_spelling_says() -> None:
+    def columns(*arguments: str) -> list[str]:
+        return _invoke(*arguments).output.splitlines()[0].split()
+
+    assert columns("--family", "movmatrix") == ["instruction", "ptx", "targets"]
+    assert columns("--family", "wgmma", "--type", "tf32") == ["instruction", "n", "ptx", "targets"]
+    assert columns("--family", "wgmma", "--type", "tf32", "--all") == ["instruction", "ptx", "targets"]
+    assert columns("--undocumented") == ["instruction", "ptx", "targets", "documented"]
+    assert columns("--family", "movmatrix", "--format", "csv") == ["instruction,shape,types,n,ptx,targets,documented"]
+
+
+def test_a_pattern_and_what_is_documented(everything: list[dict[str, str]]) -> None:
+    def matching(*arguments: str) -> set[str]:
+        return _spellings(_list("--all", *arguments))
+
+    spellings = _spellings(everything)
+    assert matching("m16n8k16") == {each for each in spellings if "m16n8k16" in each}
+    assert matching("mma*k32.*.e4m3.") == {each for each in spellings if re.search(r"mma.*k32\..*\.e4m3\.", each)}
+    assert matching("m16n8k16", "--family", "mma.sp") == {row["instruction"] for row in _list("--all", "m16n8k16", "--family", "mma.sp")}
+    documented, others = matching("--documented"), matching("--undocumented")
+    assert (documented | others, documented & others) == (spellings, set())
+    assert {row["documented"] for row in _list("--undocumented")} == {"no"}
+    assert others
+    assert "without 'nope' there are" in _invoke("nope", "--target", "h100").stderr
+    assert "without --undocumented there are" in _invoke("--undocumented", "--family", "movmatrix").stderr
 
 
 def test_spans() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import force_setattr
 
 from ptxmma.arguments import in_range, integer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Sizes or strides as CuTe nests them: ``((4, 8), 2)``.
 Modes: TypeAlias = "int | tuple[Modes, ...]"
@@ -123,6 +125,8 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
             return False
         if self.swizzle == other.swizzle:  # a swizzle never gives two indices one place
             return self.offset == other.offset and self._coalesced() == other._coalesced()
+        import numpy as np  # only where places are compared
+
         return all(np.array_equal(self._at(places), other._at(places)) for places in self._places())
 
     def __hash__(self) -> int:
@@ -136,10 +140,14 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         """The numbers of all places, part by part."""
         if self.size > _MOST_PLACES:
             raise ValueError(f"{self} has {self.size} places; swizzled layouts are compared place by place, up to {_MOST_PLACES} places")
+        import numpy as np
+
         return (np.arange(first, min(first + _PART, self.size)) for first in range(0, self.size, _PART))
 
     def _at(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The indices at places that are counted through all modes."""
+        import numpy as np
+
         index = np.full(places.shape, self.offset)
         for size, stride in coalesced(_flat(self.shape, self.stride)):
             index += places % size * stride

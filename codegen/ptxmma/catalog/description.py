@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from ptxmma.catalog import cplusplus, throughput
 from ptxmma.catalog.expressions import both_ways
-from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Layout
 
@@ -38,7 +39,8 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "asynchronous": variant.instruction.asynchronous,
         "syntax": variant.instruction.syntax,
         "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
-        "forms": [{"name": form.name, "operands": form.syntax} for form in instruction.forms],
+        "operations": _operations(instruction),
+        "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],
         "operands": [_operand(operand) for operand in _operands(instruction)],
         "layouts": _layouts(instruction),
         "metadata": _metadata(instruction),
@@ -66,6 +68,24 @@ def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
 def _operands(instruction: Instruction) -> list[Operand]:
     """The operands of all forms, each once."""
     return list({operand.name: operand for form in instruction.forms for operand in form.operands}.values())
+
+
+def _operations(instruction: Instruction) -> int | None:
+    """Multiplications and additions, those with the zeros of a sparse A too; None for an instruction that does not multiply."""
+    if instruction.operation != "multiply":
+        return None
+    products = max(operand.computations for operand in _operands(instruction))
+    return 2 * products * math.prod(instruction.extents[extent] for extent in "mnk")
+
+
+def _registers(form: OperandForm) -> dict[str, int]:
+    """Registers of 32 bits that each operand takes in a thread, those alone that hold matrices, metadata, scale factors or addresses."""
+    widths = {"64": 2, "32": 1, "x2": 1}
+    return {
+        operand.name: operand.registers * widths[operand.register_types[0][-2:]]
+        for operand in form.operands
+        if operand.registers and operand.register_types[0][-2:] in widths
+    }
 
 
 def _operand(operand: Operand) -> dict[str, Any]:
@@ -104,15 +124,25 @@ def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | Non
 
 def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
     """The layouts of its operands, each once, as expressions in both directions."""
-    users: dict[str, tuple[Layout, list[str]]] = {}
+    users: dict[str, tuple[Layout, list[Operand]]] = {}
     for operand in _operands(instruction):
         if operand.layout is not None:
-            users.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand.name)
+            users.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand)
     layouts = []
     for layout, operands in users.values():
         forward, back = both_ways(layout)
-        layouts.append({"name": layout.name, "kind": layout.kind, "operands": operands, "forward": forward, "back": back})
+        elsewhere = {"cute": _text(operands[0].to_cute), "triton": _text(operands[0].to_triton)}
+        names = [operand.name for operand in operands]
+        layouts.append({"name": layout.name, "kind": layout.kind, "operands": names, "forward": forward, "back": back, **elsewhere})
     return layouts
+
+
+def _text(notation: Callable[[], Any]) -> Any:
+    """A layout in another notation; None where that has no way to write it."""
+    try:
+        return notation()
+    except ValueError:
+        return None
 
 
 def _evidence(instruction: Instruction) -> dict[str, Any]:

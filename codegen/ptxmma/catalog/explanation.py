@@ -32,7 +32,7 @@ def explain(
     opcodes = sorted({instruction.canonical.split(".")[0] for instruction in instructions})
     if opcode not in opcodes:
         likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
-        return f"{shortened(opcode)!r} is not a matrix instruction", closest(instructions, [*likely, *rest], least=0.5)
+        return f"{shortened(opcode)!r} is not covered; covered are {', '.join(opcodes)}", closest(instructions, [*likely, *rest], least=0.5)
     if meant := _of_every_size(spelling, instructions, meaning):
         numbers = {extent: sorted({each.extents[extent] for each in meant}) for extent in meant[0].variant.ranging}
         reasons = [f"{extent.upper()} is a placeholder; write a number: {_listed(sizes)}" for extent, sizes in numbers.items()]
@@ -161,12 +161,12 @@ def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> It
         if other is not None:
             extra.remove(token)
             missing.remove(other)
-            where = "where the closest has" if token in known else "is in no matrix instruction; the closest has"
+            where = "where the closest has" if token in known else "is in no covered instruction; the closest has"
             yield f"'.{token}' {where} '.{other}'"
     if missing:
         yield "it lacks " + ", ".join(f"'.{token}'" for token in dict.fromkeys(missing))
     for token in dict.fromkeys(extra):
-        fault = "is there twice" if token in own else "does not belong" if token in known else "is in no matrix instruction"
+        fault = "is there twice" if token in own else "does not belong" if token in known else "is in no covered instruction"
         yield f"'.{token}' {fault}"
     if sorted(tokens) == sorted(own):
         opcode = closest.variant.instruction.opcode or own[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
@@ -152,6 +153,8 @@ def instructions(
     element: str | None = None,
     shape: str | None = None,
     sparse: bool | None = None,
+    documented: bool | None = None,
+    pattern: str | None = None,
     database: DatabaseLike = None,
 ) -> Iterator[Instruction]:
     """Iterates over the instructions that pass every given filter.  The filters are checked before the first is returned.
@@ -159,7 +162,8 @@ def instructions(
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` names a page of the
     reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
-    types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.
+    types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  ``documented`` selects those that the manual has, or
+    lacks.  ``pattern`` is a part of the spelling, in which ``*`` is anything: ``"m16n8k*.e4m3"``.
 
     Raises:
         ValueError: an unknown family, target, version, type or shape; the message names the closest.
@@ -173,7 +177,9 @@ def instructions(
     elements = None if element is None else types_named(spec, element)
     if shape is not None:
         _known("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
-    return _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
+    passing = _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
+    part = re.compile(".*".join(map(re.escape, (pattern or "").split("*"))))
+    return (each for each in passing if documented in (None, each.documented) and part.search(each.canonical))
 
 
 def _shapes(instruction: Instruction) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from ptxmma.cli.render import Table, draw
 
 
 @click.command("list")
+@click.argument("pattern", required=False)
 @click.option("--family", metavar="NAME", shell_complete=known_names("family"), help="Only this family: mma, mma.sp, wgmma …")
 @click.option(
     "--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a, 90, H100, hopper."
@@ -27,30 +28,36 @@ from ptxmma.cli.render import Table, draw
 )
 @click.option("--shape", metavar="SHAPE", help="Only of this shape: m16n8k32, or m64nNk16 for every N.")
 @click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
+@click.option("--documented/--undocumented", default=None, help="Only what the manual has, or only what assemblers accept beyond it.")
 @click.option("--all", "every", is_flag=True, help="A line for each instruction, also for those that differ in N alone.")
 @table_options()
 @database_option
 def command(
+    pattern: str | None,
     family: str | None,
     target: str | None,
     ptx: str | None,
     element: str | None,
     shape: str | None,
     sparse: bool | None,
+    documented: bool | None,
     every: bool,
     form: str,
     database: str | None,
 ) -> None:
     """List instructions.
 
-    Filters combine: with --target and --ptx, the list has what that target accepts in that version.  The column ptx shows the first
-    version that accepts the instruction on --target, or on any target.  The column targets shows the least targets; a + means that all
-    targets with the same features accept it too.  An instruction that is not documented is accepted by assemblers but missing in the
-    manual.
+    PATTERN is a part of the spelling, in which * is anything.  Filters combine: with --target and --ptx, the list has what that target
+    accepts in that version.  The column ptx shows the first version that accepts the instruction on --target, or on any target.  The
+    column targets shows the least targets; a + means that all targets with the same features accept it too.  An instruction that is not
+    documented is accepted by assemblers but missing in the manual.
+
+    A grid leaves out what the spelling says, and the column documented if the manual has all of them.  The other formats have all columns.
 
     \b
-    Example:
+    Examples:
       ptxmma list --target sm_90a --ptx 8.0 --type e4m3
+      ptxmma list "m16n8k32*e4m3" --undocumented
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog import listing
     from ptxmma.catalog.instructions import instructions
@@ -58,6 +65,7 @@ def command(
     spec = catalog_of(database).database.spec
     target = named_target(spec, target)
     filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "element": element, "shape": shape, "sparse": sparse}
+    filters |= {"documented": documented, "pattern": pattern}
     try:
         matching = list(instructions(**filters, database=database))
     except ValueError as error:
@@ -76,14 +84,29 @@ def command(
     ]
     if not rows:
         click.echo(_without_result(filters, database), err=True)
-    draw(Table(("instruction", "shape", "types", "n", "ptx", "targets", "documented"), rows), form)
+    table = Table(("instruction", "shape", "types", "n", "ptx", "targets", "documented"), rows)
+    draw(_without_repetition(table) if form == "grid" else table, form)
+
+
+def _without_repetition(table: Table) -> Table:
+    """A table without the columns that the spelling repeats: the shape, the types, an N that it names, and ``documented`` if all are."""
+    repeated = {"shape", "types"}
+    repeated |= set() if any("nN" in str(row[0]) for row in table.rows) else {"n"}
+    repeated |= set() if any(row[-1] != "yes" for row in table.rows) else {"documented"}
+    kept = [place for place, name in enumerate(table.columns) if name not in repeated]
+    return Table([table.columns[place] for place in kept], [[row[place] for place in kept] for row in table.rows])
 
 
 def _without_result(filters: dict[str, Any], database: str | None) -> str:
     """Which of the filters leave nothing: how many instructions pass the others without each."""
     from ptxmma.catalog.instructions import instructions
 
-    options = {"element": "--type", "sparse": "--sparse" if filters["sparse"] else "--dense"}
+    options = {
+        "element": "--type",
+        "sparse": "--sparse" if filters["sparse"] else "--dense",
+        "documented": "--documented" if filters["documented"] else "--undocumented",
+        "pattern": f"{filters['pattern']!r}",
+    }
     given = [name for name, value in filters.items() if value is not None]
     counts = {name: sum(1 for _ in instructions(**filters | {name: None}, database=database)) for name in given}
     hints = [f"without {options.get(name, f'--{name}')} there are {count}" for name, count in counts.items() if count]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import Spec
 
+#: So many instructions of one name are shown.
+_SHOWN = 8
+
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -63,13 +66,25 @@ def catalog_of(database: str | None) -> Catalog:
 
 
 def find(spelling: str, database: str | None) -> Instruction:
-    """The instruction of a spelling.  For an unknown spelling, prints the closest and exits with 2."""
+    """The instruction that a text names: its spelling, a line of PTX, an asm string, a function of the headers, an atom of CuTe.
+
+    For a text that names none, prints the closest and exits with 2; for one that names several, prints them.
+    """
     from ptxmma.catalog.instructions import UnknownInstruction
 
     if not spelling.strip():
         raise click.UsageError("INSTRUCTION is empty; `ptxmma list` has all instructions")
+    known = catalog_of(database)
+    if instruction := known.meaning(spelling.strip()):
+        return instruction
+    from ptxmma.catalog import mentions
+
+    several = mentions.named(known, spelling)
+    if len(several) > 1:
+        shown = [instruction.canonical for instruction in several[:_SHOWN]] + ["..."] * (len(several) > _SHOWN)
+        raise click.UsageError(f"{len(several)} instructions have this name; name one:\n  " + "\n  ".join(shown))
     try:
-        return catalog_of(database).find(spelling)
+        return several[0] if several else known.find(mentions.spelling_in(spelling))
     except UnknownInstruction as error:
         click.echo(f"{error}{'' if 'closest' in str(error) else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)

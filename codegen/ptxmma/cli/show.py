@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import groupby
 from typing import Any
 
 import click
 
 from ptxmma.cli import Failure
-from ptxmma.cli.options import find, instruction_argument, json_option
+from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 #: The plain data that :func:`ptxmma.catalog.description.describe` returns.
@@ -19,17 +20,22 @@ Answer = dict[str, Any]
 @instruction_argument
 @json_option
 def command(spelling: str, database: str | None, as_json: bool) -> None:
-    """Print everything that is known about one instruction.
+    """Print everything that is known about one instruction, or about a family in short.
 
-    Takes any spelling that assemblers accept; for a wrong one it lists the closest.
+    Takes any spelling that assemblers accept; for a wrong one it lists the closest.  Also takes a line of PTX, an asm string, a
+    function or a type of the C++ headers, an atom of CuTe, and the name of a family.
 
     \b
-    Example:
+    Examples:
       ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+      ptxmma show SM80_16x8x16_F32F16F16F32_TN
+      ptxmma show wgmma
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.description import describe
     from ptxmma.matrices.operations import operation
 
+    if _family(spelling, database, as_json=as_json):
+        return
     instruction = find(spelling, database)
     try:
         answer = describe(instruction) | {"computes": operation(instruction).statement(instruction)}
@@ -43,10 +49,12 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
     blocks(
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
-            "computes": [answer["computes"]],
+            "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
             "operands": _operands(answer),
+            "registers of a thread": _registers(answer),
             "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
             "formulas": _formulas(answer),
+            "CuTe and Triton": _notations(answer),
             "metadata": _metadata(answer),
             "requirements": _requirements(answer),
             "accepted by": _targets(answer),
@@ -59,6 +67,34 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             f"errata of {answer['family']}": _errata(answer),
         }
     )
+
+
+def _family(text: str, database: str | None, *, as_json: bool) -> bool:
+    """Print a family in short, if the text is its name and not an instruction; whether it is."""
+    known = catalog_of(database)
+    name = text.strip().lower()
+    if name not in {entry.family for entry in known.database.spec.instructions} or known.meaning(text.strip()):
+        return False
+    from ptxmma.catalog.family_summary import summary
+
+    answer = summary(known, name)
+    if as_json:
+        emit(answer)
+        return True
+    undocumented = answer["instructions"] - answer["documented"]
+    counted = f"{answer['instructions']} instructions" + (f", {undocumented} of them not documented" if undocumented else "")
+    click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({', '.join(answer['sources'])})")
+    rows = [
+        (" ".join(group["types"]), " ".join(group["shapes"]), f"PTX ISA {group['ptx']}", " ".join(group["targets"]))
+        for group in answer["types"]
+        if group["shapes"]
+    ]
+    headers = [f"#include <{header}>" for header in answer["headers"]]
+    errata = [f"{entry['id']} ({entry['bites']}): {entry['holds']}" for entry in answer["errata"]]
+    listed = [f"ptxmma list --family {name}"]
+    shown = aligned(rows) if rows else []
+    blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": listed})
+    return True
 
 
 def _operands(answer: Answer) -> list[str]:
@@ -113,6 +149,31 @@ def _formulas(answer: Answer) -> list[str]:
     return lines
 
 
+def _registers(answer: Answer) -> list[str]:
+    """How many each form takes, operand by operand; the result may be in the registers of the addend."""
+    access = {operand["name"]: operand["access"] for operand in answer["operands"] if operand["kind"] == "accumulator"}
+    lines = []
+    for form in answer["forms"]:
+        each = form["registers"]
+        total, written = sum(each.values()), [name for name in each if access.get(name) == "write"]
+        shared = "".join(f"; {total - each[name]} where {name} is the addend" for name in written if "read" in access.values())
+        parts = ", ".join(f"{name} {count}" for name, count in each.items())
+        if each:
+            lines.append(f"{form['name'] + ': ' if form['name'] else ''}{total} of 32 bits ({parts}){shared}")
+    return list(dict.fromkeys(lines))
+
+
+def _notations(answer: Answer) -> list[str]:
+    """Each layout as CuTe and Triton write it."""
+    lines = []
+    for layout in answer["layouts"]:
+        names = ", ".join(layout["operands"])
+        lines += [f"{names}: {layout['cute']}"] if layout["cute"] else []
+        bases = layout["triton"]
+        lines += [f"{names}: {{{', '.join(f'{name}: {json.dumps(bases[name])}' for name in bases)}}}"] if bases else []
+    return lines
+
+
 def _metadata(answer: Answer) -> list[str]:
     metadata = answer["metadata"]
     if metadata is None:
@@ -158,7 +219,11 @@ def _throughput(answer: Answer) -> list[str]:
 
 
 def _errata(answer: Answer) -> list[str]:
-    return [f"{entry['id']} ({entry['section']}). It says: {entry['says']} What holds: {entry['holds']}" for entry in answer["errata"]]
+    """Each with its section, and what becomes of code that follows the manual."""
+    return [
+        f"{entry['id']} ({entry['section']}, {entry['bites']}). It says: {entry['says']} What holds: {entry['holds']}"
+        for entry in answer["errata"]
+    ]
 
 
 def _evidence(answer: Answer) -> list[str]:

@@ -1,0 +1,83 @@
+"""The instructions that a text names: by a spelling in PTX or inline asm, a function or type of the C++ headers, or an atom of CuTe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ptxmma.catalog import evidence
+from ptxmma.catalog.cplusplus import front_name, identifier
+from ptxmma.catalog.instructions import Catalog, Instruction
+
+#: A string that goes on behind its quotes, and escapes at its ends.
+_CONTINUED = re.compile(r'\\[nrt]|"\s*"')
+_SPELLING = re.compile(r"(?<![\w.])[a-z_]\w*(?:::\w+)?(?:\.[\w:]+)+")
+_WORD = re.compile(r"\w+")
+_FRONT = re.compile(r"\b(\w+)\s*<\s*(?:ptxmma::)?shape\s*<([\d,\s]+)>\s*,?([\w\s:,]*)>")
+#: Namespaces of CuTe, which users write or leave out, and majornesses, which are not part of a name.
+_NAMESPACES = {"cute", "gmma", "mma", "blockscaled", "sparse", "major", "k", "mn"}
+
+
+def spelling_in(text: str) -> str:
+    """The first spelling of an instruction in a line of PTX or an asm string: the text itself where it is a single word.
+
+    >>> spelling_in("@p mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};")
+    'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64'
+    """
+    joined = _CONTINUED.sub(lambda match: "" if match[0][0] == '"' else " ", text).strip()
+    match = _SPELLING.search(joined)
+    return match[0].rstrip(".:") if match and not re.fullmatch(r"\S+", joined.rstrip(";")) else joined.rstrip(";").rstrip()
+
+
+def named(catalog: Catalog, text: str) -> list[Instruction]:
+    """The instructions that a text names; several where an atom or a type leaves something open, empty where it names none."""
+    instruction = catalog.meaning(spelling_in(text))
+    if instruction is not None:
+        return [instruction]
+    for ways in (_by_front, _by_identifier, _by_atom):
+        if found := list(ways(catalog, text)):
+            return found
+    return []
+
+
+def _by_identifier(catalog: Catalog, text: str) -> Iterator[Instruction]:
+    """By the name of a function: ``ptxmma::mma_m16n8k16_f32_f16_f16_f32(…)``."""
+    words = set(_WORD.findall(text))
+    stems = tuple(f"{entry.stem}_" for entry in catalog.database.spec.instructions)
+    if any(word.startswith(stems) or f"{word}_" in stems for word in words):
+        among = catalog.all(lambda entry: any(f"{word}_".startswith(f"{entry.stem}_") for word in words))
+        yield from (instruction for instruction in among if instruction.identifier in words)
+
+
+def _by_front(catalog: Catalog, text: str) -> Iterator[Instruction]:
+    """By a type of the typed front: ``mma<shape<16, 8, 16>, f32, f16, f16, f32>``; what it leaves out at its end is open."""
+    match = _FRONT.search(text)
+    if match is None:
+        return
+    sizes = tuple(int(size) for size in _WORD.findall(match[2]))
+    tags = tuple(word for word in _WORD.findall(match[3]) if word != "ptxmma")
+    for instruction in catalog.all(lambda entry: match[1].startswith(entry.stem)):
+        if instruction.shape != sizes:
+            continue
+        name, arguments = front_name(instruction.variant)
+        if name == match[1] and arguments[: len(tags)] == tuple(map(identifier, tags)):
+            yield instruction
+
+
+def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
+    """By the name of an atom: ``SM80_16x8x16_F32F16F16F32_TN``, with its namespaces or without them, or by a part of it."""
+    tokens = _tokens(text)
+    if not any(re.fullmatch(r"sm\d+", token) for token in tokens) or len(tokens) < 2:
+        return
+    whole: list[Instruction] = []
+    parts: list[Instruction] = []
+    for canonical, row in evidence.of(catalog.database).instructions.items():
+        for peer in (*row.peers, *row.differing):
+            theirs = _tokens(peer)
+            if tokens <= theirs and (instruction := catalog.meaning(canonical)) is not None:
+                (whole if tokens == theirs else parts).append(instruction)
+    yield from dict.fromkeys(whole or parts)
+
+
+def _tokens(text: str) -> set[str]:
+    return {token.lower() for token in re.split(r"[^A-Za-z0-9]+", text)} - _NAMESPACES - {""}
