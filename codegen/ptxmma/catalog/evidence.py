@@ -20,7 +20,7 @@ FILE = "evidence.json"
 
 
 class Executed(Entry, frozen=True, kw_only=True):
-    """What a chip did with an instruction.
+    """How a chip executed an instruction.
 
     Attributes:
         chip: name.

@@ -132,7 +132,7 @@ class Instruction:
         return requirements.releases(self.database.spec, self.variant)
 
     def semantics(self) -> list[Semantics]:
-        """What its arithmetic promises."""
+        """The guarantees of its arithmetic."""
         return self._matching(self.variant.instruction.semantics)
 
     def undefined(self) -> list[Statement]:
@@ -140,7 +140,7 @@ class Instruction:
         return self._matching(self.variant.instruction.undefined)
 
     def uniform(self) -> list[Statement]:
-        """What must be uniform over the threads that execute it."""
+        """The operands and facts that must be uniform over the threads that execute it."""
         return self._matching(self.variant.instruction.uniform)
 
     def notes(self) -> list[Statement]:

@@ -78,12 +78,12 @@ def granularity(spec: Spec, variant: Variant) -> Granularity | None:
 
 
 def operand_facts(spec: Spec, variant: Variant, operand: str) -> Facts:
-    """What the conditions of layouts see: the variant's facts, ``operand``, and ``bits`` and ``ratio`` as formulas read them."""
+    """The facts that the conditions of layouts test: the variant's, ``operand``, and ``bits`` and ``ratio`` as formulas read them."""
     return {**variant.facts, "operand": operand, **_numbers(spec, variant, operand)}
 
 
 def _numbers(spec: Spec, variant: Variant, operand: str) -> dict[str, int]:
-    """What formulas read besides extents: ``bits``, ``ratio`` (2 for a sparse A, else 1) and ``chunk_size`` (sparse instructions)."""
+    """Variables of formulas besides extents: ``bits``, ``ratio`` (2 for a sparse A, else 1) and ``chunk_size`` (sparse instructions)."""
     kinds = variant.instruction.operand_kinds
     entry = kinds[operand]
     typed = entry if entry.type or entry.of not in kinds else kinds[entry.of]  # what describes a matrix has the bits of the matrix
@@ -99,7 +99,7 @@ def _numbers(spec: Spec, variant: Variant, operand: str) -> dict[str, int]:
 
 
 def variables(spec: Spec, variant: Variant, operand: str) -> dict[str, int]:
-    """What formulas about an operand may read: its variant's extents, ``bits``, ``ratio``, ``chunk_size``."""
+    """The variables of formulas about an operand: its variant's extents, ``bits``, ``ratio``, ``chunk_size``."""
     return variant.extents | _numbers(spec, variant, operand)
 
 

@@ -12,7 +12,7 @@ from ptxmma.model import Spec, Version
 
 
 class Line(NamedTuple):
-    """What instructions that differ in n alone have in common.
+    """A line of the list: instructions that differ in n alone.
 
     Attributes:
         spelling: canonical; with the letter N, ``m64nNk16``, where the line has many.

@@ -48,12 +48,12 @@ def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
 
 
 def stated(variant: Variant) -> list[Requirement]:
-    """What the manual asks of a variant, rule by rule."""
+    """The manual's requirements of a variant, rule by rule."""
     return list(variant.requires)
 
 
 def observed(variant: Variant) -> list[Observation]:
-    """What assemblers do differently for a variant (at most one entry in a valid spec)."""
+    """How assemblers deviate from the manual for a variant (at most one entry in a valid spec)."""
     return list(variant.observed)
 
 

@@ -10,7 +10,7 @@ from ptxmma.model import matches
 
 
 class Peak(NamedTuple):
-    """What a chip's tensor cores do at most with operands of an instruction's types.
+    """The peak rate of a chip's tensor cores with operands of an instruction's types.
 
     It is published for the chip; what one instruction reaches may be less.
 

@@ -77,7 +77,7 @@ class Variant:
 
     @functools.cached_property
     def observed(self) -> tuple[Observation, ...]:
-        """What assemblers do differently for it (at most one entry in a valid spec)."""
+        """How assemblers deviate from the manual for it (at most one entry in a valid spec)."""
         return tuple(entry for entry in self.instruction.observed if matches(entry.when, self.facts))
 
 
@@ -154,7 +154,7 @@ def sizes_in(entry: Extents, value: str) -> dict[str, int] | None:
 
 @functools.cache
 def extents_pattern(pattern: str) -> re.Pattern[str]:
-    """What a value of a pattern such as ``m{m}n{n}k{k}`` looks like; a name that is there twice has one number."""
+    """A regular expression for the values of a pattern such as ``m{m}n{n}k{k}``; a name that occurs twice has one number."""
     texts = []
     for index, part in enumerate(parts := _EXTENT.split(pattern)):
         number = f"(?P={part})" if part in parts[1:index:2] else f"(?P<{part}>[1-9][0-9]*)"

@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What came of the instructions of one family.
+    """The results for the instructions of one family.
 
     Attributes:
         date: when they were asked about.
@@ -78,7 +78,7 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 class Answer(Record, frozen=True, kw_only=True):
-    """What assemblers said of many instructions alike.
+    """An answer that assemblers gave for many instructions.
 
     Attributes:
         name: by which the lines of the instructions call it.
@@ -129,7 +129,7 @@ class Memory(Record, frozen=True, kw_only=True):
 
 
 class Observation(Record, frozen=True, kw_only=True):
-    """What the manual leaves open and the chip answered; never a rule."""
+    """The chip's answer to a question that the manual leaves open; never a rule."""
 
     question: str
     tried: str

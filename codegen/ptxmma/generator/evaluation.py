@@ -52,5 +52,5 @@ def evaluate_entry(let: Mapping[str, str], at: Mapping[str, Cases], variables: M
 
 
 def variables_of(plan: Plan) -> dict[str, Value]:
-    """What the formulas of a layout may read besides its coordinates."""
+    """The variables of the formulas of a layout besides its coordinates."""
     return dict(plan.variables)

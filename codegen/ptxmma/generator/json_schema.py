@@ -92,7 +92,7 @@ def _leaf(hint: Any) -> Schema:
 
 
 def _around(hint: Any, inner: Any) -> Schema:
-    """What the annotations of a type say when ``inner`` is in their place."""
+    """The schema of a type's annotations, with ``inner`` in the place of the type."""
     for annotation in getattr(hint, "__metadata__", ()):
         inner = Annotated[inner, annotation]
     return msgspec.json.schema(inner)

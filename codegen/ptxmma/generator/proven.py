@@ -39,7 +39,7 @@ def attached(database: Database) -> dict[str, Witness]:
 
 
 def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
-    """What witnesses say of each instruction and layout of a catalog."""
+    """The evidence of each instruction and layout of a catalog."""
     assembler, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))
     assembled = {line.instruction: line for line in assembler.of(Assembled)}
     executed = {line.instruction: line for line in chip.of(Executed)}
@@ -147,7 +147,7 @@ def _named(form: OperandForm) -> dict[str, str]:
 
 
 def gaps(catalog: Catalog) -> Iterator[str]:
-    """What is unproven or outdated, in sentences.  None of it is an error."""
+    """The evidence that is missing or outdated, in sentences.  None of it is an error."""
     proofs = evidence.of(catalog.database)
     every = list(catalog.all())
     for name, witness in attached(catalog.database).items():

@@ -56,7 +56,7 @@ def _checked_in(revision: str) -> bytes:
 
 
 def _git(*arguments: str) -> bytes | None:
-    """What git prints; None where it fails or is not installed."""
+    """The output of git; None if it fails or is not installed."""
     try:
         done = subprocess.run(["git", *arguments], capture_output=True)
     except FileNotFoundError:

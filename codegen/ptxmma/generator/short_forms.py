@@ -200,7 +200,7 @@ def written_out(value: Any, hint: Any) -> Any:
 
 @functools.cache
 def _writer(hint: Any) -> Callable[[Any], Any]:
-    """What writes out the values of a type: the type's own short form first, then those of its parts."""
+    """The function that writes out the values of a type: the type's own short form first, then those of its parts."""
     parts = _parts(hint)
     if (short := short_form(hint)) is None:
         return parts

@@ -101,7 +101,7 @@ def _text(data: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """What :func:`_text` was made of."""
+    """The bytes that :func:`_text` decoded."""
     return text.encode("utf-8", errors="surrogateescape")
 
 

@@ -31,7 +31,7 @@ class Granularity(Entry, frozen=True, kw_only=True):
     source: Source
 
     def __post_init__(self) -> None:
-        """What is ordered is ordered somewhere."""
+        """Ordered fields need a condition under which they are ordered."""
         if bool(self.ordered) != bool(self.ordered_when):
             raise ValueError("ordered and ordered_when go together: the legal fields in order, and which variants demand that")
 

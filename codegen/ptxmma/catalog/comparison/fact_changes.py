@@ -117,7 +117,7 @@ def same_formula(one: str, other: str) -> bool:
 
 
 def _sets_of_instructions(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]:
-    """What an instruction's variants share: how they may be spelt, and who executes them."""
+    """The facts that all variants of an instruction share: how they may be spelled, and who executes them."""
     there = {entry.name: entry for entry in theirs.instructions}
     for entry in ours.instructions:
         other = there.get(entry.name)

@@ -17,7 +17,7 @@ class OperandComparer:
         self._known: dict[tuple[int, int], tuple[Operand, Operand, list[Difference]]] = {}
 
     def compare(self, before: Operand, after: Operand) -> list[Difference]:
-        """What differs between two operands of one name."""
+        """The differences between two operands of one name."""
         key = id(before), id(after)
         if key not in self._known:
             self._known[key] = before, after, [*_operand(before, after)]

@@ -123,7 +123,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         return fragments.pack(self, matrix)
 
     def unpack(self, registers: Any) -> Any:
-        """What the registers of all threads hold, as a matrix: the inverse of :meth:`pack`.
+        """The matrix in the registers of all threads: the inverse of :meth:`pack`.
 
         ``registers`` has shape (..., threads, registers) and any dtype of a register's size, whose bits are read; padding bits of
         containers are ignored.  Of copies of an element the first is read.  The result is (..., rows, cols), of several matrices

@@ -26,7 +26,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """What :meth:`coords` returns and :meth:`locate` takes, in order: ``("row", "col")``; empty without a layout."""
+        """The coordinates that :meth:`coords` returns and :meth:`locate` takes, in order: ``("row", "col")``; empty without a layout."""
         return self.layout.coordinates if self.layout is not None else ()
 
     @property

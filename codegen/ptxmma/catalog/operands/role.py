@@ -93,7 +93,7 @@ def register_type(spec: Spec, name: str) -> RegisterType:
 
 
 class Parameter(NamedTuple):
-    """What one operand adds to a C++ function with an asm statement.
+    """The part of one operand in a C++ function with an asm statement.
 
     Attributes:
         parameter: ``"const uint32_t (&a)[4]"``; empty for a template argument.
@@ -146,12 +146,12 @@ class Role:
     carried: ClassVar[bool] = True
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """What is missing in an entry of the spec of this kind, each as an instruction to its author."""
+        """The fields that an entry of this kind in the spec lacks, each as an instruction to its author."""
         if self.describes and not entry.of:
             yield "say of: and the operand or matrix that it describes"
 
     def describe(self, context: Context) -> Known:
-        """What is known of the operand beside its name, title and source."""
+        """The fields of the operand besides its name, title and source."""
         entry = context.entry
         return context.carried() | {"immediates": self.immediates(context), "takes_register": entry.register}
 

@@ -75,7 +75,7 @@ def _factors(scales: Scales, factors: Any) -> Array:
 
 
 def _axes(scales: Scales, first: str = "", second: str = "") -> str:
-    """What the two axes of a matrix of scale factors count, each with a suffix."""
+    """The names of the two axes of a matrix of scale factors, each with a suffix."""
     return f"rows{first}, blocks{second}" if scales.line == "row" else f"blocks{first}, columns{second}"
 
 

@@ -110,7 +110,7 @@ def of_layout(layout: Layout, sparsities: list[Sparsity], source: str, observed:
 
 
 def described(layout: Layout, *, packed: bool) -> str:
-    """What a layout is of: the matrix, the shape, the width of its elements, the sizes of its axes."""
+    """The subject of a layout: the matrix, the shape, the width of its elements, the sizes of its axes."""
     what = {
         "metadata": "Metadata",
         "scale": f"Scale factors of {'A' if 'row' in layout.axes else 'B'}",

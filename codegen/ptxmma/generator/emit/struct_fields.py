@@ -1,4 +1,4 @@
-"""What a struct says about itself: its fields with their types, titles and descriptions, for tables that are generated from structs.
+"""The fields of structs with their types, titles and descriptions, for tables that are generated from structs.
 
 A field is described where it is declared: ``bits: Annotated[int, Meta(title="bits", description="of storage")]``.
 """

@@ -26,7 +26,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _wrong_includes(context: RuleContext, target: Target) -> str:
-    """What is wrong with the targets that a target includes: its suffix limits the features that it can have."""
+    """The targets that a target includes agree with its suffix, which limits its features."""
     known = {entry.name: entry for entry in context.spec.targets}
     included = [known[name] for name in target.includes if name in known]
     wider = {"a": ("", "f"), "f": ("",), "": ()}[target.suffix]

@@ -18,7 +18,7 @@ from ptxmma.model import COPY, Layout, matches
 
 
 class Block(NamedTuple):
-    """What a header has of one layout."""
+    """The functions and macros of one layout in a header."""
 
     comment: list[str]
     macros: list[Macro]

@@ -21,7 +21,7 @@ def comment(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> list[str]:
 
 
 def _text(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> str:
-    """What a layout is of: its matrix, its shape, its types, its sizes."""
+    """The subject of a layout: its matrix, its shape, its types, its sizes."""
     operand, texts = uses[0].operand, spec.register_layouts[layout.entry].axes
     sizes = [
         (texts[name] if name in layout.growing else str(size), axis(name))

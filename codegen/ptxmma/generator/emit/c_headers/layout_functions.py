@@ -39,7 +39,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _forward(layout: Layout, entry: RegisterLayout) -> Iterator[Function]:
-    """What the formula gives: axes from thread and element, or thread and bits from the axes."""
+    """The functions of the formula itself: axes from thread and element, or thread and bits from the axes."""
     for output in layout.map.outputs:
         if output in layout.axes:
             yield _function(layout, output, layout.map.inputs, layout.map)

@@ -37,7 +37,7 @@ def title(operand: str) -> str:
 
 
 def result(layout: Layout, name: str) -> str:
-    """What a function gives that computes an axis of a layout, or the thread or a part of its registers, as a sentence."""
+    """A sentence for a function that computes an axis of a layout, the thread, or a part of its registers."""
     subject, thing = _HOLDINGS[layout.kind]
     if name in layout.axes:
         return f"{axis(name).capitalize()} of {subject}."

@@ -16,7 +16,7 @@ VariantId = Annotated[int, Meta(extra={"key": True, "references": "variants"})]
 
 
 class Witness(msgspec.Struct):
-    """What was asked."""
+    """The programs, chips and projects that were asked."""
 
     name: Annotated[str, Meta(description="'CUDA 13.5', 'NVIDIA H200', 'nvidia-cutlass'", extra={"key": True})]
     kind: Annotated[str, Meta(description="'assembler', 'chip', 'peer' or 'compiler'")]
@@ -34,7 +34,7 @@ class AssemblerAnswer(msgspec.Struct):
 
 
 class Evidence(msgspec.Struct):
-    """What assemblers said about each variant."""
+    """The answers of assemblers about each variant."""
 
     variant: VariantId
     assembled: Annotated[int | None, Meta(description="id of assembler_answers; NULL: no assembler was asked")]
@@ -42,7 +42,7 @@ class Evidence(msgspec.Struct):
 
 
 class Execution(msgspec.Struct):
-    """What chips did with each variant."""
+    """The executions of each variant on chips."""
 
     variant: VariantId
     chip: Annotated[str, Meta(extra={"key": True, "references": "witnesses"})]

@@ -67,7 +67,7 @@ def _structs(kind: Type) -> list[type[msgspec.Struct]]:
 
 
 def _layers(kind: Type) -> tuple[tuple[str, ...], Type]:
-    """What holds the values of a field, the outer layer first, and their type."""
+    """The containers of a field's values, the outer one first, and the type of the values."""
     for each in alternatives(kind):
         layer = {VarTupleType: "list", TupleType: "list", DictType: "mapping"}.get(type(each))
         if layer is not None:
@@ -115,7 +115,7 @@ class Relations:
         }
 
     def key(self, entry: msgspec.Struct) -> Value:
-        """What identifies the row of an entry of the model."""
+        """The key of the row of an entry of the model."""
         return self._keys[id(entry)]
 
     def tables(self) -> Iterator[Table]:
@@ -242,7 +242,7 @@ def _own(field: Field) -> tuple[Column, _Getter]:
 
 
 def _parts(value: Any) -> Iterator[tuple[str | None, int | None, Any]]:
-    """What a field holds, each with its name and its position."""
+    """The values in a field, each with its name and its position."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from ((name, position, part) for _, position, part in _parts(inner))

@@ -22,7 +22,7 @@ VariantId = Annotated[int, Meta(extra={"key": True, "references": "variants"})]
 
 
 class Support(msgspec.Struct):
-    """What variants with the same requirements share."""
+    """The support of variants with the same requirements."""
 
     id: Id
     ptx: Annotated[
