@@ -574,6 +574,18 @@ def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
             'row_bytes: "rows"',
             r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements",
         ),
+        (
+            "scoop",
+            'row_bytes: "cols * bits // 8"',
+            'row_bytes: "cols * bits // 8", memory_bits: "2 * bits"',
+            r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements fill \d+",
+        ),
+        (
+            "scoop",
+            'row_bytes: "cols * bits // 8"',
+            'row_bytes: "cols * bits // 8", memory_bits: "0 * bits"',
+            r"scoop.yaml:\d+:\d+: memory_bits is 0 for scoop\S+; it must be at least 1",
+        ),
         ("scoop", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols // 0"', r"scoop.yaml:\d+:\d+: scoop\S+: division by zero"),
         (
             "scoop",

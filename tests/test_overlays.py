@@ -105,7 +105,9 @@ def test_a_clash_with_the_spec_is_a_problem_of_the_overlay(overlay: Path, name: 
 def test_a_new_size_that_a_formula_of_the_spec_does_not_fit(overlay: Path) -> None:
     """An instruction joins a family of the spec: its formulas hold for it too, and here they do not."""
     text = (_TOY / "instructions/toy.yaml").read_text(encoding="utf-8").replace('family: "toy"', 'family: "mma"')
-    (overlay / "a_joins.yaml").write_text(text.replace("m16n8k16", "m16n8k24").replace('name: "toy"', 'name: "joins"'), encoding="utf-8")
+    for key in ("name", "stem"):
+        text = text.replace(f'{key}: "toy"', f'{key}: "joins"')
+    (overlay / "a_joins.yaml").write_text(text.replace("m16n8k16", "m16n8k24"), encoding="utf-8")
     problems = _problems(overlay)
     assert problems
     assert all(problem.startswith(str(overlay / "a_joins.yaml")) and "see also" in problem for problem in problems), problems

@@ -263,6 +263,7 @@ CREATE TABLE operand_kinds (
   "register" INTEGER NOT NULL,
   "uniform" TEXT NOT NULL,
   "alignment" TEXT NOT NULL,
+  "memory_bits" TEXT NOT NULL,
   "row_bytes" TEXT NOT NULL,
   "unit" TEXT NOT NULL,
   "order" TEXT NOT NULL,
@@ -863,7 +864,7 @@ CREATE TABLE layout_bits (
   PRIMARY KEY ("layout", "input", "bit")
 ) WITHOUT ROWID;
 
--- What variants with the same requirements share.
+-- The support of variants with the same requirements.
 CREATE TABLE supports (
   "id" INTEGER PRIMARY KEY,
   "ptx" TEXT NOT NULL REFERENCES isa_versions("version")  -- the first PTX ISA version that has the instruction, whatever the target
@@ -995,7 +996,7 @@ CREATE TABLE conditional_statements (
   PRIMARY KEY ("variant", "statement")
 ) WITHOUT ROWID;
 
--- What was asked.
+-- The programs, chips and projects that were asked.
 CREATE TABLE witnesses (
   "name" TEXT PRIMARY KEY,  -- 'CUDA 13.5', 'NVIDIA H200', 'nvidia-cutlass'
   "kind" TEXT NOT NULL,  -- 'assembler', 'chip', 'peer' or 'compiler'
@@ -1012,14 +1013,14 @@ CREATE TABLE assembler_answers (
   PRIMARY KEY ("id", "cuda", "target")
 ) WITHOUT ROWID;
 
--- What assemblers said about each variant.
+-- The answers of assemblers about each variant.
 CREATE TABLE evidence (
   "variant" INTEGER PRIMARY KEY REFERENCES variants("id"),
   "assembled" INTEGER,  -- id of assembler_answers; NULL: no assembler was asked
   "stale" TEXT NOT NULL  -- witnesses since whose answer a fact has changed: 'assembler silicon'
 );
 
--- What chips did with each variant.
+-- The executions of each variant on chips.
 CREATE TABLE executions (
   "variant" INTEGER NOT NULL REFERENCES variants("id"),
   "chip" TEXT NOT NULL REFERENCES witnesses("name"),
@@ -2102,71 +2103,71 @@ INSERT INTO extents VALUES
 (18,'wmma.mma','shape','m{m}n{n}k{k}',NULL);
 
 INSERT INTO operand_kinds VALUES
-(1,'ldmatrix','r','fragment','elements of the matrices','type','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.5.15'),
-(2,'ldmatrix','p','address','address of a row of a matrix, from each thread that gives one','','r',0,0,'read',-1,NULL,0,1,'','cols * stored // 8','cols * stored // 8','','','9.7.14.5.15'),
-(3,'stmatrix','p','address','address of a row of a matrix, from each thread that gives one','','r',0,0,'read',-1,NULL,0,1,'','16','rows * bits // 8','','','9.7.14.5.16'),
-(4,'stmatrix','r','fragment','elements of the matrices','type','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.5.16'),
-(5,'movmatrix','d','fragment','the transposed matrix','type','',1,0,'write',-1,NULL,0,1,'','','','','','9.7.14.5.17'),
-(6,'movmatrix','a','fragment','the matrix','type','',1,0,'read',-1,NULL,0,1,'','','','','','9.7.14.5.17'),
-(7,'mma','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.5.14'),
-(8,'mma','a','fragment','multiplicand A','atype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.5.14'),
-(9,'mma','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.5.14'),
-(10,'mma','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.5.14'),
-(11,'mma','scale-a-data','scale-data','scale factors of A','stype','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.3'),
-(12,'mma','byte-id-a','byte-id','byte of the register that holds A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(13,'mma','thread-id-a','thread-id','threads of each quad that hold A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(14,'mma','scale-b-data','scale-data','scale factors of B','stype','b',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.3'),
-(15,'mma','byte-id-b','byte-id','byte of the register that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(16,'mma','thread-id-b','thread-id','thread of each quad that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(17,'mma.sp','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(18,'mma.sp','a','fragment','multiplicand A, packed: its kept elements only','atype','',0,1,'read',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(19,'mma.sp','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(20,'mma.sp','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(21,'mma.sp','e','metadata','sparsity metadata: the indices of the kept elements','','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(22,'mma.sp','f','selector','sparsity selector: which threads of each quad hold the metadata','','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.6.3'),
-(23,'mma.sp','scale-a-data','scale-data','scale factors of A','stype','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.3'),
-(24,'mma.sp','byte-id-a','byte-id','byte of the register that holds A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(25,'mma.sp','thread-id-a','thread-id','threads of each quad that hold A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(26,'mma.sp','scale-b-data','scale-data','scale factors of B','stype','b',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.3'),
-(27,'mma.sp','byte-id-b','byte-id','byte of the register that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(28,'mma.sp','thread-id-b','thread-id','thread of each quad that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','9.7.14.3'),
-(29,'wgmma.mma_async','d','accumulator','accumulator: addend and result','dtype','',0,0,'read-write',-1,NULL,0,1,'','','','','','9.7.15.5.2'),
-(30,'wgmma.mma_async','a','fragment','multiplicand A in registers','atype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.15.5.2'),
-(31,'wgmma.mma_async','a-desc','descriptor','descriptor of A in shared memory','atype','a',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','9.7.15.5.2'),
-(32,'wgmma.mma_async','b-desc','descriptor','descriptor of B in shared memory','btype','b',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','9.7.15.5.2'),
-(33,'wgmma.mma_async','scale-d','predicate','true: D = A*B + D; false: D = A*B','','',0,0,'read',-1,NULL,1,1,'','','','','','9.7.15.5.2'),
-(34,'wgmma.mma_async','imm-scale-a','negation','-1 negates A','','a',0,0,'read',-1,1,0,1,'','','','','','9.7.15.5.2'),
-(35,'wgmma.mma_async','imm-scale-b','negation','-1 negates B','','b',0,0,'read',-1,1,0,1,'','','','','','9.7.15.5.2'),
-(36,'wgmma.mma_async','imm-trans-a','majorness','majorness of A in shared memory: 0 K-major, 1 M-major','','a',0,0,'read',-1,0,0,1,'','','','','','9.7.15.5.1.2'),
-(37,'wgmma.mma_async','imm-trans-b','majorness','majorness of B in shared memory: 0 K-major, 1 N-major','','b',0,0,'read',-1,0,0,1,'','','','','','9.7.15.5.1.2'),
-(38,'wgmma.mma_async.sp','d','accumulator','accumulator: addend and result','dtype','',0,0,'read-write',-1,NULL,0,1,'','','','','','9.7.15.6.3'),
-(39,'wgmma.mma_async.sp','a','fragment','multiplicand A in registers, packed: its kept elements only','atype','',0,1,'read',-1,NULL,0,1,'','','','','','9.7.15.6.3'),
-(40,'wgmma.mma_async.sp','a-desc','descriptor','descriptor of A in shared memory','atype','a',0,1,'read',-1,NULL,0,1,'warpgroup','','','','','9.7.15.6.3'),
-(41,'wgmma.mma_async.sp','b-desc','descriptor','descriptor of B in shared memory','btype','b',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','9.7.15.6.3'),
-(42,'wgmma.mma_async.sp','sp-meta','metadata','sparsity metadata: the indices of the kept elements','','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.15.6.3'),
-(43,'wgmma.mma_async.sp','sp-sel','selector','sparsity selector: which threads of each quad hold the metadata','','a',0,0,'read',-1,NULL,0,1,'','','','','','9.7.15.6.3'),
-(44,'wgmma.mma_async.sp','scale-d','predicate','true: D = A*B + D; false: D = A*B','','',0,0,'read',-1,NULL,1,1,'','','','','','9.7.15.6.3'),
-(45,'wgmma.mma_async.sp','imm-scale-a','negation','-1 negates A','','a',0,0,'read',-1,1,0,1,'','','','','','9.7.15.6.3'),
-(46,'wgmma.mma_async.sp','imm-scale-b','negation','-1 negates B','','b',0,0,'read',-1,1,0,1,'','','','','','9.7.15.6.3'),
-(47,'wgmma.mma_async.sp','imm-trans-a','majorness','majorness of A in shared memory: 0 K-major, 1 M-major','','a',0,0,'read',-1,0,0,1,'','','','','','9.7.15.5.1.2'),
-(48,'wgmma.mma_async.sp','imm-trans-b','majorness','majorness of B in shared memory: 0 K-major, 1 N-major','','b',0,0,'read',-1,0,0,1,'','','','','','9.7.15.5.1.2'),
-(49,'wgmma.wait_group','N','immediate','groups that may still be pending','','',0,0,'read',4294967295,NULL,0,1,'','','','','','9.7.15.7.3'),
-(50,'wmma.load.a','r','fragment','elements of A','type','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.4.3'),
-(51,'wmma.load.a','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','9.7.14.4.2'),
-(52,'wmma.load.a','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','elements','layout','9.7.14.4.2'),
-(53,'wmma.load.b','r','fragment','elements of B','type','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.4.3'),
-(54,'wmma.load.b','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','9.7.14.4.2'),
-(55,'wmma.load.b','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','elements','layout','9.7.14.4.2'),
-(56,'wmma.load.c','r','fragment','elements of C','type','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.4.3'),
-(57,'wmma.load.c','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','9.7.14.4.2'),
-(58,'wmma.load.c','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','elements','layout','9.7.14.4.2'),
-(59,'wmma.store.d','r','fragment','elements of D','type','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.4.4'),
-(60,'wmma.store.d','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','9.7.14.4.2'),
-(61,'wmma.store.d','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','elements','layout','9.7.14.4.2'),
-(62,'wmma.mma','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','9.7.14.4.5'),
-(63,'wmma.mma','a','fragment','multiplicand A','atype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.4.5'),
-(64,'wmma.mma','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.4.5'),
-(65,'wmma.mma','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','9.7.14.4.5');
+(1,'ldmatrix','r','fragment','elements of the matrices','type','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.5.15'),
+(2,'ldmatrix','p','address','address of a row of a matrix, from each thread that gives one','','r',0,0,'read',-1,NULL,0,1,'','cols * stored // 8','packed','cols * stored // 8','','','9.7.14.5.15'),
+(3,'stmatrix','p','address','address of a row of a matrix, from each thread that gives one','','r',0,0,'read',-1,NULL,0,1,'','16','','rows * bits // 8','','','9.7.14.5.16'),
+(4,'stmatrix','r','fragment','elements of the matrices','type','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.5.16'),
+(5,'movmatrix','d','fragment','the transposed matrix','type','',1,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.5.17'),
+(6,'movmatrix','a','fragment','the matrix','type','',1,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.5.17'),
+(7,'mma','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.5.14'),
+(8,'mma','a','fragment','multiplicand A','atype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.5.14'),
+(9,'mma','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.5.14'),
+(10,'mma','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.5.14'),
+(11,'mma','scale-a-data','scale-data','scale factors of A','stype','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.3'),
+(12,'mma','byte-id-a','byte-id','byte of the register that holds A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(13,'mma','thread-id-a','thread-id','threads of each quad that hold A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(14,'mma','scale-b-data','scale-data','scale factors of B','stype','b',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.3'),
+(15,'mma','byte-id-b','byte-id','byte of the register that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(16,'mma','thread-id-b','thread-id','thread of each quad that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(17,'mma.sp','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(18,'mma.sp','a','fragment','multiplicand A, packed: its kept elements only','atype','',0,1,'read',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(19,'mma.sp','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(20,'mma.sp','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(21,'mma.sp','e','metadata','sparsity metadata: the indices of the kept elements','','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(22,'mma.sp','f','selector','sparsity selector: which threads of each quad hold the metadata','','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.6.3'),
+(23,'mma.sp','scale-a-data','scale-data','scale factors of A','stype','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.3'),
+(24,'mma.sp','byte-id-a','byte-id','byte of the register that holds A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(25,'mma.sp','thread-id-a','thread-id','threads of each quad that hold A''s scale factors','','a',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(26,'mma.sp','scale-b-data','scale-data','scale factors of B','stype','b',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.3'),
+(27,'mma.sp','byte-id-b','byte-id','byte of the register that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(28,'mma.sp','thread-id-b','thread-id','thread of each quad that holds B''s scale factors','','b',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.14.3'),
+(29,'wgmma.mma_async','d','accumulator','accumulator: addend and result','dtype','',0,0,'read-write',-1,NULL,0,1,'','','','','','','9.7.15.5.2'),
+(30,'wgmma.mma_async','a','fragment','multiplicand A in registers','atype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.15.5.2'),
+(31,'wgmma.mma_async','a-desc','descriptor','descriptor of A in shared memory','atype','a',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','','9.7.15.5.2'),
+(32,'wgmma.mma_async','b-desc','descriptor','descriptor of B in shared memory','btype','b',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','','9.7.15.5.2'),
+(33,'wgmma.mma_async','scale-d','predicate','true: D = A*B + D; false: D = A*B','','',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.15.5.2'),
+(34,'wgmma.mma_async','imm-scale-a','negation','-1 negates A','','a',0,0,'read',-1,1,0,1,'','','','','','','9.7.15.5.2'),
+(35,'wgmma.mma_async','imm-scale-b','negation','-1 negates B','','b',0,0,'read',-1,1,0,1,'','','','','','','9.7.15.5.2'),
+(36,'wgmma.mma_async','imm-trans-a','majorness','majorness of A in shared memory: 0 K-major, 1 M-major','','a',0,0,'read',-1,0,0,1,'','','','','','','9.7.15.5.1.2'),
+(37,'wgmma.mma_async','imm-trans-b','majorness','majorness of B in shared memory: 0 K-major, 1 N-major','','b',0,0,'read',-1,0,0,1,'','','','','','','9.7.15.5.1.2'),
+(38,'wgmma.mma_async.sp','d','accumulator','accumulator: addend and result','dtype','',0,0,'read-write',-1,NULL,0,1,'','','','','','','9.7.15.6.3'),
+(39,'wgmma.mma_async.sp','a','fragment','multiplicand A in registers, packed: its kept elements only','atype','',0,1,'read',-1,NULL,0,1,'','','','','','','9.7.15.6.3'),
+(40,'wgmma.mma_async.sp','a-desc','descriptor','descriptor of A in shared memory','atype','a',0,1,'read',-1,NULL,0,1,'warpgroup','','','','','','9.7.15.6.3'),
+(41,'wgmma.mma_async.sp','b-desc','descriptor','descriptor of B in shared memory','btype','b',0,0,'read',-1,NULL,0,1,'warpgroup','','','','','','9.7.15.6.3'),
+(42,'wgmma.mma_async.sp','sp-meta','metadata','sparsity metadata: the indices of the kept elements','','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.15.6.3'),
+(43,'wgmma.mma_async.sp','sp-sel','selector','sparsity selector: which threads of each quad hold the metadata','','a',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.15.6.3'),
+(44,'wgmma.mma_async.sp','scale-d','predicate','true: D = A*B + D; false: D = A*B','','',0,0,'read',-1,NULL,1,1,'','','','','','','9.7.15.6.3'),
+(45,'wgmma.mma_async.sp','imm-scale-a','negation','-1 negates A','','a',0,0,'read',-1,1,0,1,'','','','','','','9.7.15.6.3'),
+(46,'wgmma.mma_async.sp','imm-scale-b','negation','-1 negates B','','b',0,0,'read',-1,1,0,1,'','','','','','','9.7.15.6.3'),
+(47,'wgmma.mma_async.sp','imm-trans-a','majorness','majorness of A in shared memory: 0 K-major, 1 M-major','','a',0,0,'read',-1,0,0,1,'','','','','','','9.7.15.5.1.2'),
+(48,'wgmma.mma_async.sp','imm-trans-b','majorness','majorness of B in shared memory: 0 K-major, 1 N-major','','b',0,0,'read',-1,0,0,1,'','','','','','','9.7.15.5.1.2'),
+(49,'wgmma.wait_group','N','immediate','groups that may still be pending','','',0,0,'read',4294967295,NULL,0,1,'','','','','','','9.7.15.7.3'),
+(50,'wmma.load.a','r','fragment','elements of A','type','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.4.3'),
+(51,'wmma.load.a','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','','9.7.14.4.2'),
+(52,'wmma.load.a','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','','elements','layout','9.7.14.4.2'),
+(53,'wmma.load.b','r','fragment','elements of B','type','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.4.3'),
+(54,'wmma.load.b','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','','9.7.14.4.2'),
+(55,'wmma.load.b','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','','elements','layout','9.7.14.4.2'),
+(56,'wmma.load.c','r','fragment','elements of C','type','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.4.3'),
+(57,'wmma.load.c','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','','9.7.14.4.2'),
+(58,'wmma.load.c','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','','elements','layout','9.7.14.4.2'),
+(59,'wmma.store.d','r','fragment','elements of D','type','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.4.4'),
+(60,'wmma.store.d','p','address','address of the matrix','','r',0,0,'read',-1,NULL,0,1,'warp','thread_bytes','','','','','9.7.14.4.2'),
+(61,'wmma.store.d','stride','stride','from one row, or column, to the next','','r',0,0,'read',-1,NULL,1,1,'warp','','','','elements','layout','9.7.14.4.2'),
+(62,'wmma.mma','d','accumulator','result','dtype','',0,0,'write',-1,NULL,0,1,'','','','','','','9.7.14.4.5'),
+(63,'wmma.mma','a','fragment','multiplicand A','atype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.4.5'),
+(64,'wmma.mma','b','fragment','multiplicand B','btype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.4.5'),
+(65,'wmma.mma','c','accumulator','addend','ctype','',0,0,'read',-1,NULL,0,1,'','','','','','','9.7.14.4.5');
 
 INSERT INTO operand_kind_values VALUES
 (33,0,0),

@@ -89,6 +89,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     register: bool = True  # may be a register
     uniform: Literal["", "warp", "warpgroup"] = ""  # must have one value over it
     alignment: Formula = ""  # addresses: bytes, as a formula over extents and bits: "16"
+    memory_bits: Formula = ""  # addresses: bits of an element in memory, where registers have more: "packed"
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
     unit: Text = ""  # strides: what they count: "elements"
     order: Name = ""  # strides: qualifier that says whether rows ("row") or columns ("col") lie one after another

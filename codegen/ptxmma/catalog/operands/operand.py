@@ -42,6 +42,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
         alignment: addresses: bytes to whose multiples they must be aligned; 0 for other operands.
         spaces: addresses: the state spaces whose variables are admitted instead of a register.
+        memory_bits: addresses: bits of an element in memory, which may be fewer than in registers; 0 for other operands.
         row_bytes: addresses: bytes of the row that begins at each; 0 for other operands.
         writes: addresses: whether the instruction writes the memory there.
         unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
@@ -73,6 +74,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     uniform: str = ""
     alignment: int = 0
     spaces: tuple[str, ...] = ()
+    memory_bits: int = 0
     row_bytes: int = 0
     writes: bool = False
     unit: str = ""

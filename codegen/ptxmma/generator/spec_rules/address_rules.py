@@ -41,7 +41,7 @@ def _address(context: RuleContext, variant: Variant, name: str, place: Place, *,
         yield from context.once(context.at(*place, "of"), f"{name!r} is the address of {entry.of!r}, which has no layout")
         return
     numbers = layouts.variables(spec, variant, name) | {"thread_bytes": layouts.thread_bytes(matrix)}
-    alignment = yield from _bytes(context, variant, entry.alignment, numbers, (*place, "alignment"))
+    alignment = yield from _positive(context, variant, entry.alignment, numbers, (*place, "alignment"))
     if alignment and alignment & (alignment - 1):
         message = f"the alignment of {variant.canonical} is {alignment} bytes; it must be a power of two"
         yield from context.once(context.at(*place, "alignment"), message)
@@ -52,9 +52,10 @@ def _address(context: RuleContext, variant: Variant, name: str, place: Place, *,
         message = f"{name!r} is the address of a row of {entry.of!r}: say row_bytes: the bytes of the row that begins there"
         yield from context.once(context.at(*place), message)
     elif rows is not None:
-        row = yield from _bytes(context, variant, entry.row_bytes, numbers, (*place, "row_bytes"))
+        row = yield from _positive(context, variant, entry.row_bytes, numbers, (*place, "row_bytes"))
         elements = _places(context, variant, entry.of, matrix) // _places(context, variant, name, rows)
-        needed = -(-elements * variant.extents.get("packed", matrix.bits) // _BYTE)
+        bits = yield from _positive(context, variant, entry.memory_bits or "bits", numbers, (*place, "memory_bits"))
+        needed = -(-elements * bits // _BYTE)
         if 0 < row < needed:
             message = f"a row of {variant.canonical} has {row} bytes here; its {elements} elements fill {needed}"
             yield from context.once(context.at(*place, "row_bytes"), message)
@@ -66,8 +67,8 @@ def _places(context: RuleContext, variant: Variant, name: str, plan: Plan) -> in
     return math.prod(layouts.sizes(axes, layouts.variables(context.spec, variant, name)).values())
 
 
-def _bytes(context: RuleContext, variant: Variant, text: str, numbers: Mapping[str, int], place: Place) -> Generator[Problem, None, int]:
-    """The value of a formula for a number of bytes; 0 after a problem with it."""
+def _positive(context: RuleContext, variant: Variant, text: str, numbers: Mapping[str, int], place: Place) -> Generator[Problem, None, int]:
+    """The value of a formula for a number of bytes or bits; 0 after a problem with it."""
     position = context.at(*place)
     try:
         value = layouts.size(text, numbers)

@@ -57,12 +57,12 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
         yield from context.known("qualifier", [operand.order], entry.qualifiers, *place, "order")
     if operand.of and ROLES[operand.kind].places:
         yield from context.known("operand", [operand.of], entry.operand_kinds, *place, "of")
-    for key, text in (("alignment", operand.alignment), ("row_bytes", operand.row_bytes)):
+    for key, text in (("alignment", operand.alignment), ("memory_bits", operand.memory_bits), ("row_bytes", operand.row_bytes)):
         yield from _size(context, entry, text, (*place, key))
 
 
 def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
-    """A formula for a number of bytes reads the sizes of its instruction, and what formulas of layouts read."""
+    """A formula for a number of bytes or bits reads the sizes of its instruction, and what formulas of layouts read."""
     sizes = set(entry.extent_names)
     try:
         unknown = sorted(formula.names(formula.parse(text)).keys() - sizes - NUMBERS) if text else []

@@ -12,7 +12,7 @@ from ptxmma.matrices.operations.operation import MemoryPlace, element_text, oper
 
 def width(instruction: Instruction) -> int:
     """Bits of an element in memory, where registers may have wider ones."""
-    return instruction.extents.get("packed", operand_of(instruction, "fragment").bits)
+    return operand_of(instruction, "address").memory_bits
 
 
 def checked_stride(instruction: Instruction, stride: Any) -> int:
