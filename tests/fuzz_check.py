@@ -103,7 +103,7 @@ def one(data: bytes) -> None:
     _placed(_in_pieces(data), data)
     for language in ("c++", "python", "llvm"):
         with contextlib.suppress(NotPythonError):
-            for function in inline_assembly.functions(data, language, _OPCODES, _CATALOG.database.spec):
+            for function in inline_assembly.functions([data], language, _OPCODES, _CATALOG.database.spec):
                 _CHECKER.check_function(function, "fuzz")
 
 

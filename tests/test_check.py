@@ -25,7 +25,7 @@ from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
 from ptxmma.cli import main
 from ptxmma.ptx import lines as ptx
-from ptxmma.ptx import literals
+from ptxmma.ptx import literals, statements
 from ptxmma.ptx.operand_values import ANYTHING
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -727,6 +727,34 @@ def test_memory_is_that_of_the_longest_function() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6 * len(function)
+
+
+def test_memory_is_bounded_in_a_function_that_is_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read in parts, with what it declares before; its registers are not followed."""
+    monkeypatch.setattr(statements, "_MOST_INSIDE", 1 << 16)
+    head = b".version 8.0\n.target sm_90a\n.visible .entry k()\n{\n.reg .b32 %r<9>; { .reg .f32 %f<9>; .shared .align 16 .b8 tile[64];\n"
+    mma = f"{SOUND.replace('%f4,%f5,%f6,%f7', '%f4,%f5,%f6,%f8')}\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r0}}, [tile];\n".encode()
+    block = b"add.s32 %r1, %r1, 1;\n" * 5_000 + mma
+    tail = b"} " + mma + b"}\n.global .f32 after;\n" + b".entry other() { " + mma + b"}\n"
+    chunks = iter([head, *[block] * 100, tail])
+    tracemalloc.start()
+    parts = list(Checker().parts(_Stream(chunks), "x"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20  # of 10 MB; the chunks are 1 MB long
+    assert sum(part.instructions for part in parts) == 2 * 102
+    errors = {(finding.line, finding.rule) for part in parts for finding in part if finding.severity == "error"}
+    behind = 6 + 100 * 5_002  # the inner block is closed there; another function follows
+    assert errors == {(behind, "undeclared"), (behind + 4, "undeclared"), (behind + 5, "undeclared")}
+
+
+def test_memory_of_a_long_word() -> None:
+    tracemalloc.start()
+    (finding,) = check(b".entry k() { mma" + b".sync" * 1_000_000 + b"; }").findings[:1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert finding.rule == "unknown-instruction"
+    assert peak < 40 << 20
 
 
 # --- constants -------------------------------------------------------------------------------------------------------------------

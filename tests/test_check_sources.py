@@ -33,15 +33,15 @@ class Sources:
         """The numbers of instructions that are judged, and that are not."""
         parts = [
             self._checker.check_function(function, "file")
-            for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
+            for function in inline_assembly.functions([text.encode()], language, self._opcodes, self._spec)
         ]
         return sum(part.instructions for part in parts), sum(part.uncovered for part in parts)
 
-    def check(self, text: str, language: str = "c++") -> tuple[int, list[Finding]]:
+    def check(self, text: str, language: str = "c++", chunks: list[bytes] | None = None) -> tuple[int, list[Finding]]:
         """The number of instructions, and the findings; each must be at the place of its token."""
         parts = [
             self._checker.check_function(function, "file")
-            for function in inline_assembly.functions(text.encode(), language, self._opcodes, self._spec)
+            for function in inline_assembly.functions(chunks or [text.encode()], language, self._opcodes, self._spec)
         ]
         findings = [finding for part in parts for finding in part]
         lines = text.split("\n")
@@ -212,6 +212,23 @@ def test_a_macro_with_continued_lines(sources: Sources) -> None:
     count, findings = sources.check('#define FENCE() \\\r\n  asm volatile( \\\r\n "wgmma.fence.sync" \\\r\n ".bad;" )\r\n')
     assert count == 1
     assert [(finding.line, finding.column) for finding in findings] == [(4, 4)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_parts_of_a_long_source_make_no_difference(sources: Sources, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = asm(f"{_MMA} {_D}, {_A}, {{%8}}, {_D};")
+    others = [
+        '/* "wgmma */ const char *a = "/*"; // \\\n asm("wgmma.fence.bad;");\n',
+        'R"(asm("wgmma.fence.bad;");\n)" "\\\n"\n',
+        "#if 0\n" + broken + "#else\n" + broken.replace("asm", "asm /*\n*/") + "#endif\n",
+        '#define F() asm( \\\n "wgmma.fence.sync" \\\n ".bad;")\n',
+    ]
+    text = "\n".join([broken, *others, "int 漢;", *others, broken])
+    whole = sources.check(text)
+    assert whole[0] == len(whole[1]) == 6
+    monkeypatch.setattr(inline_assembly, "_PART", size)
+    chunks = [text.encode()[start : start + size] for start in range(0, len(text.encode()), size)]
+    assert sources.check(text, chunks=chunks) == whole
 
 
 # --- what is not covered ---
@@ -414,7 +431,7 @@ def test_what_is_not_python_is_refused(sources: Sources, text: str) -> None:
 def test_any_source_is_read(catalog: Catalog, pieces: list[str], language: str) -> None:
     spec = catalog.database.spec
     with contextlib.suppress(NotPythonError):
-        for function in inline_assembly.functions("".join(pieces).encode(), language, Opcodes(spec), spec):
+        for function in inline_assembly.functions(["".join(pieces).encode()], language, Opcodes(spec), spec):
             assert function.uncovered >= 0
             for statement in function.statements():
                 line, column = function.position(statement.start)
@@ -428,4 +445,4 @@ def test_any_bytes_are_read(catalog: Catalog, data: bytes, language: str) -> Non
     spec = catalog.database.spec
     for text in (data, b'asm("mma' + data + b';");', b"x = 'mma" + data + b";'"):
         with contextlib.suppress(NotPythonError):
-            list(inline_assembly.functions(text, language, Opcodes(spec), spec))
+            list(inline_assembly.functions([text], language, Opcodes(spec), spec))

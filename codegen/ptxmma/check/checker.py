@@ -108,7 +108,7 @@ class Checker:
         if language == "ptx":
             parts = functions(chunks, self._opcodes)
         else:
-            parts = inline_assembly.functions(b"".join(chunks), language, self._opcodes, self._spec)
+            parts = inline_assembly.functions(chunks, language, self._opcodes, self._spec)
         for function in parts:
             findings = self.check_function(function, file)
             del function  # before the next one is read
@@ -137,7 +137,7 @@ class Checker:
                 if len(remarks) > _MOST_FOUND:
                     text = "this function has more findings, which are not shown"
                     remarks.append((Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
-        if self._protocol is not None and count:
+        if self._protocol is not None and count and function.whole:
             remarks += self._of_flow(function, self._protocol)
         remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         return Findings(count, tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks), function.uncovered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx.constants import Constants
@@ -27,18 +27,25 @@ _LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n
 _OTHER = r"'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\.?\d(?:[eEpP][+-]|'?[\w.])*|(?P<word>[A-Za-z_]\w*)"
 _TOKEN = re.compile(f"(?P<blank>{_BLANK})|(?P<literal>{_LITERAL})|{_OTHER}|.", re.DOTALL)
 _DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition>[^\n]*)"
-_WORDS = re.compile(f"{_BLANK}|{_LITERAL}|{_OTHER}|{_DIRECTIVE}", re.DOTALL)
-_ASM = frozenset({"asm", "__asm", "__asm__"})
+# What a search for statements must know: comments, literals, keywords, conditions.  Each begins with a plain character, for speed.
+_PREFIX = r"(?:(?<!\w.)|(?<=\bu8.)|(?<=\b[uUL].))"  # before the character that was read
+_STRING = rf'R{_PREFIX}{_RAW[1:]}|"[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*"'
+_CHARACTER = rf"'{_PREFIX}[^'\\\n]*(?:\\.[^'\\\n]*)*'"
+_COMMENT = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)"
+_KEYWORD = r"(?P<word>asm(?<!\wasm)|__asm(?<!\w__asm)(?:__)?)(?!\w)"
+_WORDS = re.compile(f"{_COMMENT}|{_STRING}|{_CHARACTER}|{_KEYWORD}|{_DIRECTIVE}", re.DOTALL)
+#: The ends of lines that do not go on.
+_LINE_ENDS = re.compile(r"(?<!\\)(?<!\\\r)\n")
 _QUALIFIERS = frozenset({"volatile", "__volatile", "__volatile__", "inline", "__inline__", "goto"})
 #: An operand behind a character of an opcode, or anything else that a percent sign begins.
 _PLACEHOLDER = re.compile(r"(?<=[\w.:])(?P<operand>%(?:\d+|\[\w+\]))|%(?:%|[{}|=]|\[(?P<name>\w+)\])")
 
 
 class _Tokens:
-    """The tokens of C from a place on, without blanks."""
+    """The tokens of C between two places, without blanks."""
 
-    def __init__(self, text: Text, start: int) -> None:
-        self._rest = _TOKEN.finditer(text.chars, start)
+    def __init__(self, text: Text, start: int, end: int) -> None:
+        self._rest = _TOKEN.finditer(text.chars, start, end)
         self.now: re.Match[str] | None = None
         self.step()
 
@@ -59,7 +66,7 @@ class _Tokens:
         return True
 
 
-class _Conditions:
+class Conditions:
     """The conditional sections of C that are open; code in those of ``#if 0`` does not exist."""
 
     def __init__(self) -> None:
@@ -97,7 +104,7 @@ class _Operand(NamedTuple):
 
 def holds_assembly(text: str) -> bool:
     """Whether a text has an ``asm`` statement of C."""
-    return "asm" in text and any(match["word"] in _ASM for match in _WORDS.finditer(text))
+    return "asm" in text and any(match["word"] for match in _WORDS.finditer(text))
 
 
 class AsmReader:
@@ -116,15 +123,40 @@ class AsmReader:
     def statements(self, text: Text) -> Iterator[Function]:
         """The ``asm`` statements with matrix instructions in a text of C or C++."""
         if "asm" in text.chars:
-            conditions = _Conditions()
+            conditions = Conditions()
             for match in _WORDS.finditer(text.chars):
                 if match["directive"]:
                     conditions.follow(match["directive"], match["condition"])
-                elif match["word"] in _ASM and conditions.alive:
-                    yield from self._statement(text, match.end())
+                elif match["word"] and conditions.alive:
+                    yield from self._statement(text, _Tokens(text, match.end(), len(text.chars)))
 
-    def _statement(self, text: Text, start: int) -> Iterator[Function]:
-        tokens = _Tokens(text, start)
+    def of_part(self, conditions: Conditions, start: int, *, last: bool) -> Generator[Function, None, int]:
+        """As :meth:`statements` of a part of a file, from a place on.
+
+        Args:
+            conditions: the sections that are open there; they are followed.
+            start: the place.
+            last: whether nothing follows; otherwise what may go on behind its last line is left to the next part.
+
+        Returns:
+            The place from which the next part must be read.
+        """
+        text = Text(self._source.text, None)
+        end = len(text.chars) if last else max((match.end() for match in _LINE_ENDS.finditer(text.chars, start)), default=start)
+        for match in _WORDS.finditer(text.chars, start, end):
+            if match.end() == end and not last:
+                return match.start()
+            if match["directive"]:
+                conditions.follow(match["directive"], match["condition"])
+            elif match["word"] and conditions.alive:
+                tokens = _Tokens(text, match.end(), end)
+                statement = [*self._statement(text, tokens)]
+                if tokens.now is None and not last:
+                    return match.start()
+                yield from statement
+        return end
+
+    def _statement(self, text: Text, tokens: _Tokens) -> Iterator[Function]:
         while tokens.text in _QUALIFIERS:
             tokens.step()
         if not tokens.take("("):

@@ -7,11 +7,12 @@ the original source.
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ptxmma.ptx.asm_statements import LONGEST, AsmReader, holds_assembly
+from ptxmma.ptx.asm_statements import LONGEST, AsmReader, Conditions, holds_assembly
 from ptxmma.ptx.mapped_text import Source, Text, TextBuilder
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
     from ptxmma.model import Spec
 
 
-def functions(data: bytes, language: str, opcodes: Opcodes, spec: Spec) -> Iterator[Function]:
+#: Characters of C++ that are kept at a time.
+_PART = 1 << 23
+
+
+def functions(chunks: Iterable[bytes], language: str, opcodes: Opcodes, spec: Spec) -> Iterator[Function]:
     """Each string of a source that holds matrix instructions, as if it were a function.
 
     Args:
-        data: the source; bytes that are not UTF-8 are replaced.
+        chunks: the source; bytes that are not UTF-8 are replaced.
         language: ``"c++"``, ``"python"`` or ``"llvm"``.
         opcodes: how matrix instructions start.
         spec: what says which register a constraint of ``asm`` asks for.
@@ -35,16 +40,45 @@ def functions(data: bytes, language: str, opcodes: Opcodes, spec: Spec) -> Itera
     Raises:
         ptxmma.ptx.python_strings.NotPythonError: a source of Python cannot be read to its end.
     """
+    constraints = _constraints(spec)
+    if language == "c++":
+        yield from _of_cplusplus(chunks, opcodes, constraints)
+        return
+    data = b"".join(chunks)
     if not opcodes.mentioned(data):
         return
     source = Source(data.decode("utf-8", "replace"))
-    constraints = _constraints(spec)
     if language == "python":
         yield from _of_python(source, opcodes, constraints)
-    elif language == "llvm":
-        yield from _of_llvm(source, opcodes, constraints)
     else:
-        yield from AsmReader(source, opcodes, constraints).statements(Text(source.text, None))
+        yield from _of_llvm(source, opcodes, constraints)
+
+
+# --- C++ -----------------------------------------------------------------------------------------------------------------------
+
+
+def _of_cplusplus(chunks: Iterable[bytes], opcodes: Opcodes, constraints: Mapping[str, str]) -> Iterator[Function]:
+    """The ``asm`` statements of C++; a long source is read in parts, each of which begins with a line."""
+    conditions = Conditions()
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    text, line, start = "", 1, 0
+    rest = iter(chunks)
+    last = False
+    while not last:
+        added: list[str] = []
+        while not last and sum(map(len, added)) < max(_PART, len(text)):
+            chunk = next(rest, None)
+            last = chunk is None
+            added.append(decode(chunk or b"", final=last))
+        text = "".join([text, *added])
+        del added
+        if start == 0 and last and not opcodes.mentioned(text.encode("utf-8", "replace")):
+            return
+        reader = AsmReader(Source(text, line), opcodes, constraints)
+        start = yield from reader.of_part(conditions, start, last=last)
+        cut = text.rfind("\n", 0, start) + 1
+        line += text.count("\n", 0, cut)
+        text, start = text[cut:], start - cut
 
 
 def _constraints(spec: Spec) -> dict[str, str]:

@@ -12,16 +12,22 @@ from ptxmma.ptx.tokens import excerpt
 
 
 class Source:
-    """A source with its lines."""
+    """A source with its lines.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: of the source, or of a part of it that begins with a line.
+        line: the number of that line.
+    """
+
+    def __init__(self, text: str, line: int = 1) -> None:
         self.text = text
+        self._first = line
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def position(self, place: int) -> tuple[int, int]:
         """Line and column of a character, both from 1."""
         line = bisect.bisect_right(self._lines, place)
-        return line, place - self._lines[line - 1] + 1
+        return self._first - 1 + line, place - self._lines[line - 1] + 1
 
     def place(self, line: int, column: int) -> int:
         """The character at a line, from 1, and a column, from 0."""
@@ -29,8 +35,9 @@ class Source:
 
     def line(self, place: int) -> tuple[str, int]:
         """The line of a character, as a finding shows it."""
-        line, column = self.position(place)
+        line = bisect.bisect_right(self._lines, place)
         start = self._lines[line - 1]
+        column = place - start + 1
         stop = self._lines[line] - 1 if line < len(self._lines) else len(self.text)
         return excerpt(self.text[start:stop].rstrip("\r"), column - 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ptxmma.ptx import special_registers, variables
 from ptxmma.ptx.tokens import braces
@@ -90,6 +90,20 @@ def _of_vector(name: bytes, kind_of: Callable[[bytes], str]) -> str:
     return vector[2] if vector else ""
 
 
+class Opened(NamedTuple):
+    """What is declared at a place of a function.
+
+    Attributes:
+        depth: of the blocks that are open.
+        scopes: those of them that declare registers, the innermost last.
+        variables: of the function.
+    """
+
+    depth: int
+    scopes: list[_Scope]
+    variables: Variables
+
+
 class Scopes:
     """The visible registers of a function, as one walks through it from front to back.
 
@@ -101,15 +115,23 @@ class Scopes:
         outer: what is declared at this depth of blocks is visible up to the end.
         given: registers that are declared before it.
         module: its variables.
+        before: what the text goes on with, where it is not the first part of a function.
     """
 
-    def __init__(self, text: bytes, outer: int = 0, given: dict[bytes, str] | None = None, module: Variables | None = None) -> None:
+    def __init__(
+        self,
+        text: bytes,
+        outer: int = 0,
+        given: dict[bytes, str] | None = None,
+        module: Variables | None = None,
+        before: Opened | None = None,
+    ) -> None:
         self._text = text
         self._module = module
         self._outer = outer
         self._place = 0
-        self._depth = 0
-        self._scopes = [_Scope(0)]
+        self._before = before or Opened(0, [_Scope(0)], Variables())
+        self._depth, self._scopes = self._before.depth, self._before.scopes
         self._scopes[0].names.update(given or {})
         self._declarations = _declarations(text)
         self._next = next(self._declarations, None)
@@ -124,6 +146,11 @@ class Scopes:
         if self._scopes[-1].depth > self._outer:
             self._walk(offset)
         return self
+
+    def opened(self) -> Opened:
+        """What is declared and open at the end of the text."""
+        self.at(len(self._text))._walk(len(self._text))
+        return Opened(self._depth, self._scopes, self._local)
 
     def variable(self, name: bytes) -> Variable | None:
         """A variable of the function or its module; it may belong to a block that is not open."""
@@ -143,7 +170,7 @@ class Scopes:
 
     @functools.cached_property
     def _local(self) -> Variables:
-        local = Variables()
+        local = self._before.variables
         local.declare(self._text)
         return local
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ptxmma.ptx import tokens
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
-from ptxmma.ptx.scopes import Scopes, Variables
+from ptxmma.ptx.scopes import Opened, Scopes, Variables
 
 #: Where something new begins: a function, or another module in the same file.
 _BEGIN = re.compile(rb"\.(?:entry|func|version)\b")
@@ -33,6 +33,8 @@ _BLANKS = b" \t\n\r\f\v"
 
 #: Bytes outside functions that are kept at a time.
 _MOST_OUTSIDE = 1 << 20
+#: Bytes of a function that are kept at a time: no compiler writes one that is nearly as long.
+_MOST_INSIDE = 1 << 25
 #: Bytes of the longest instruction that is read: the largest of all has some two thousand.
 _LONGEST = 1 << 16
 
@@ -108,13 +110,17 @@ class Function:
         text: bytes from the ``.entry`` or ``.func`` on, up to what follows its closing brace; comments and strings are blanks,
             newlines are kept.
         line: of the text's first byte, from 1.
+        whole: whether the text is all of the function; one that is very long comes in parts.
     """
 
     alternatives: tuple[Function, ...] = ()  # other texts that a compiler may make of the same source
     uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
-    def __init__(self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes) -> None:
+    def __init__(
+        self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes, *, before: Opened | None = None, whole: bool = True
+    ) -> None:
         self.module = module
+        self.whole = whole and before is None
         self.text = pieces[0].clean if len(pieces) == 1 else b"".join(piece.clean for piece in pieces)
         # Most functions have no comments: one text is enough.
         self._raw = [self.text] if all(piece.clean is piece.raw for piece in pieces) else [piece.raw for piece in pieces]
@@ -123,7 +129,7 @@ class Function:
         self.line, self._column = pieces[0].line, pieces[0].column
         self._opcodes = opcodes
         self._counted = (0, self.line)
-        self.registers = Scopes(self.text, outer=1 if self.name else 0, module=module.variables)
+        self.registers = Scopes(self.text, outer=1 if self.name or before else 0, module=module.variables, before=before)
 
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order."""
@@ -147,7 +153,7 @@ class Function:
                 predicate = Token(match[group], start - len(before) + match.start(group))
             elif (b"\n" not in before[len(before_it) :] and not _LOCATION.search(before_it)) or before_it[-1] in b",(=":
                 return None  # an operand that is named like an instruction
-        opcode = _OPCODE.match(text, start)
+        opcode = _OPCODE.match(text, start, start + _LONGEST)
         assert opcode  # places() saw a word
         end = text.find(b";", opcode.end(), opcode.end() + _LONGEST)
         if end < 0:
@@ -214,22 +220,37 @@ def _behind(text: bytes) -> bytes:
     return text[text.find(b";") + 1 :]
 
 
+def _divided(piece: tokens.Piece) -> tuple[tokens.Piece, tokens.Piece]:
+    """A piece up to its last semicolon, and the rest."""
+    cut = piece.clean.rfind(b";") + 1
+    head, rest = piece.raw[:cut], piece.raw[cut:]
+    same = piece.clean is piece.raw
+    line, column = tokens.after(head, piece.line, piece.column)
+    return (
+        tokens.Piece(head, head if same else piece.clean[:cut], piece.line, piece.column),
+        tokens.Piece(rest, rest if same else piece.clean[cut:], line, column),
+    )
+
+
 def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
     """The functions of a module and the text outside them, in order; together they have every byte."""
     module = Module()
     pieces: list[tokens.Piece] = []
     depth = 0
-    inside = False  # whether the pieces begin with a function
+    inside = False  # whether the pieces begin with a function, or go on with one
     size = 0
+    before: Opened | None = None
 
-    def complete() -> Iterator[Function]:
-        nonlocal size
+    def complete(*, last: bool = True) -> Iterator[Function]:
+        nonlocal size, before
         if pieces:
-            function = Function(module, pieces, opcodes)
+            function = Function(module, pieces, opcodes, before=before, whole=last)
             pieces.clear()
             size = 0
-            module.read(function.text if not function.name else _behind(function.text))
+            if last:
+                module.read(_behind(function.text) if function.name or before else function.text)
             yield function
+            before = None if last else function.registers.opened()
             del function  # before the next one is read
 
     line = column = 1
@@ -254,4 +275,9 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
                 if (opened and not depth) if inside else size >= _MOST_OUTSIDE:
                     yield from complete()
                     inside = False
+                elif inside and size >= _MOST_INSIDE:
+                    pieces[-1], rest = _divided(pieces[-1])
+                    yield from complete(last=False)
+                    pieces.append(rest)
+                    size = len(rest.clean)
     yield from complete()
