@@ -18,25 +18,31 @@ _FRONT = re.compile(r"\b(\w+)\s*<\s*(?:ptxmma::)?shape\s*<([\d,\s]+)>\s*,?([\w\s
 _NAMESPACES = {"cute", "gmma", "mma", "blockscaled", "sparse", "major", "k", "mn"}
 
 
-def spelling_in(text: str) -> str:
-    """The first spelling of an instruction in a line of PTX or an asm string: the text itself where it is a single word.
+def spelling_in(catalog: Catalog, text: str) -> str:
+    """The spelling of an instruction in a line of PTX or an asm string: the first that is one, or that begins like one.
 
-    >>> spelling_in("@p mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};")
+    A text of a single word, or without spellings, is a spelling itself.
+
+    >>> from ptxmma.catalog.instructions import catalog
+    >>> spelling_in(catalog(), "@p mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};")
     'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64'
     """
-    joined = _CONTINUED.sub(lambda match: "" if match[0][0] == '"' else " ", text).strip()
-    match = _SPELLING.search(joined)
-    return match[0].rstrip(".:") if match and not re.fullmatch(r"\S+", joined.rstrip(";")) else joined.rstrip(";").rstrip()
+    joined = _CONTINUED.sub(lambda match: "" if match[0][0] == '"' else " ", text).strip().rstrip(";").rstrip()
+    spellings: list[str] = [word.rstrip(".:") for word in _SPELLING.findall(joined)] if re.search(r"\s", joined) else []
+    opcodes = {entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
+    likely = [spelling for spelling in spellings if spelling.split(".")[0] in opcodes]
+    meant = [spelling for spelling in likely if catalog.meaning(spelling)]
+    return next(iter([*meant, *likely, *spellings, joined]))
 
 
 def named(catalog: Catalog, text: str) -> list[Instruction]:
     """The instructions that a text names; several where an atom or a type leaves something open, empty where it names none."""
-    instruction = catalog.meaning(spelling_in(text))
+    instruction = catalog.meaning(spelling_in(catalog, text))
     if instruction is not None:
         return [instruction]
-    for ways in (_by_front, _by_identifier, _by_atom):
-        if found := list(ways(catalog, text)):
-            return found
+    for way in (_by_front, _by_identifier, _by_atom):
+        if instructions := list(way(catalog, text)):
+            return instructions
     return []
 
 
@@ -56,12 +62,18 @@ def _by_front(catalog: Catalog, text: str) -> Iterator[Instruction]:
         return
     sizes = tuple(int(size) for size in _WORD.findall(match[2]))
     tags = tuple(word for word in _WORD.findall(match[3]) if word != "ptxmma")
+    open_ended: list[Instruction] = []
     for instruction in catalog.all(lambda entry: match[1].startswith(entry.stem)):
-        if instruction.shape != sizes:
+        if instruction.shape is None or tuple(instruction.shape_sizes.values()) != sizes:
             continue
         name, arguments = front_name(instruction.variant)
-        if name == match[1] and arguments[: len(tags)] == tuple(map(identifier, tags)):
+        if name != match[1] or arguments[: len(tags)] != tuple(map(identifier, tags)):
+            continue
+        if len(arguments) == len(tags):
             yield instruction
+            return
+        open_ended.append(instruction)
+    yield from open_ended
 
 
 def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:

@@ -84,7 +84,7 @@ def find(spelling: str, database: str | None) -> Instruction:
         shown = [instruction.canonical for instruction in several[:_SHOWN]] + ["..."] * (len(several) > _SHOWN)
         raise click.UsageError(f"{len(several)} instructions have this name; name one:\n  " + "\n  ".join(shown))
     try:
-        return several[0] if several else known.find(mentions.spelling_in(spelling))
+        return several[0] if several else known.find(mentions.spelling_in(known, spelling))
     except UnknownInstruction as error:
         click.echo(f"{error}{'' if 'closest' in str(error) else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)
