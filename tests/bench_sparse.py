@@ -64,7 +64,7 @@ def _compress(matrix: npt.NDArray[np.float16]) -> None:
         tensor = torch.from_numpy(matrix)
         functions["theirs"] = lambda: conversions.sparse_semi_structured_from_dense_cutlass(tensor)  # type: ignore[no-untyped-call]
     # Theirs also reorders the metadata, which takes almost no time.
-    times = in_turn(functions, 2)  # a round takes PyTorch some ten seconds
+    times = in_turn(functions, 1)  # a round takes PyTorch some ten seconds
     what = f"compress {len(matrix)} x {len(matrix)} f16 to 2:4"
     print(f"{what:<58}{statistics.median(times['ours']) * 1e3:>7.0f} ms")
     if "theirs" in times:
