@@ -17,6 +17,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.cli import main
+from ptxmma.matrices import shared_memory
 from ptxmma.matrices.arrangements import Place
 from ptxmma.matrices.operations import OPERATIONS, operation
 from ptxmma.matrices.tracing import Source, Trace, trace
@@ -312,3 +313,67 @@ def test_computations_and_descriptors() -> None:
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:
     assert said in ask(*arguments, code=2)
+
+
+# --- addresses in shared memory -------------------------------------------------------------------------------------------------
+
+_SPARSE_WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "swizzle", "major_a", "major_b"),
+    [
+        (_WGMMA.replace("n16", "n64"), "128", "k", "k"),
+        (_WGMMA.replace("n16", "n64"), "128", "mn", "mn"),
+        (_WGMMA, "none", "k", "mn"),
+        (_SPARSE_WGMMA, "64", "k", "k"),
+        ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "32", "k", "k"),
+    ],
+)
+def test_addresses_are_those_of_the_image(spelling: str, swizzle: str, major_a: str, major_b: str) -> None:
+    arguments = ["trace", spelling, "--row", "9", "--col", "3", "--swizzle", swizzle, "--a-from", "descriptor", "--json"]
+    result = CliRunner().invoke(main, [*arguments, "--major-a", major_a, "--major-b", major_b])
+    assert result.exit_code == 0, result.output
+    instruction = ptxmma.instruction(spelling)
+    name = swizzle if swizzle == "none" else f"{swizzle}B"
+    whole = 64 if swizzle == "128" else 32 if swizzle == "64" else None  # a panel of bf16 is deeper than the instruction
+    images = {
+        letter: shared_memory.of(instruction, letter, name, major.upper(), k=whole if major == "k" else None)
+        for letter, major in (("a", major_a), ("b", major_b))
+    }
+    for term in json.loads(result.output)["terms"]:
+        assert term["a"]["address"] == images["a"].address(term["a"]["row"], term["a"]["col"])
+        for source in term["b"]:
+            assert source["address"] == images["b"].address(source["col"], source["row"])
+    traced = trace(instruction, 9, 3, form="descriptor", images=images)
+    assert [term.a.address for term in traced.terms] == [term["a"]["address"] for term in json.loads(result.output)["terms"]]
+
+
+def test_a_table_with_addresses() -> None:
+    arguments = ["trace", _WGMMA, "--row", "9", "--col", "3", "--swizzle", "none"]
+    lines = CliRunner().invoke(main, arguments).output.splitlines()
+    assert lines[4].split("  ")[-1].strip() == "byte 48"
+    assert lines[-1] == (
+        "B is read through a descriptor: bytes from the start of an image of 16 x 16 elements, K-major, swizzle none, LBO 256, SBO 128"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((_F16, "--swizzle", "128"), "does not read that matrix from shared memory: leave out --swizzle"),
+        ((_WGMMA, "--swizzle", "128", "--major-a", "mn"), "leave out --major-a; --a-from descriptor reads A there"),
+        ((_WGMMA, "--major-b", "mn"), "--major-a and --major-b need --swizzle: none, 32, 64 or 128"),
+        ((_WGMMA, "--major-b", "mn", "--swizzle", "128"), "B: x = 16 must be a multiple of 64, as 64 is"),
+        ((_WGMMA, "--swizzle", "7"), "unknown swizzle '7B'; known: none, 32B"),
+    ],
+)
+def test_no_addresses_without_an_image(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(main, ["trace", *arguments, "--row", "9", "--col", "3"])
+    assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), result.output
+
+
+def test_a_matrix_in_registers_has_no_image() -> None:
+    wgmma = ptxmma.instruction(_WGMMA)
+    with pytest.raises(Missing, match="reads a from registers: it has no image"):
+        trace(wgmma, 9, 3, images={"a": shared_memory.of(wgmma, "a", "32B")})

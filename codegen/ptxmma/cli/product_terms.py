@@ -9,27 +9,30 @@ import click
 from ptxmma.cli.matrices import coloured, elsewhere
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
     from ptxmma.cli.render import Cell
+    from ptxmma.matrices.canonical import Geometry
     from ptxmma.matrices.product_operands import ProductOperands
     from ptxmma.matrices.tracing import Place, Source, Term, Trace
 
 
-def show(instruction: Instruction, operand: Operand, traced: Trace, form: str) -> None:
-    """Print what feeds an element of D."""
+def show(instruction: Instruction, operand: Operand, traced: Trace, form: str, images: Mapping[str, Geometry]) -> None:
+    """Print what feeds an element of D; ``images`` has the matrices in shared memory whose layout is known."""
     from ptxmma.matrices.product_operands import product_operands
 
     if form == "json":
         _json(instruction, operand, traced)
     else:
-        _table(instruction, product_operands(instruction), traced, form)
+        _table(instruction, product_operands(instruction), traced, form, images)
 
 
 # --- as a table -------------------------------------------------------------------------------------------------------------
 
 
-def _table(instruction: Instruction, operands: ProductOperands, traced: Trace, form: str) -> None:
+def _table(instruction: Instruction, operands: ProductOperands, traced: Trace, form: str, images: Mapping[str, Geometry]) -> None:
     from ptxmma.cli.render import Table, draw
 
     names = _names(instruction)
@@ -47,7 +50,12 @@ def _table(instruction: Instruction, operands: ProductOperands, traced: Trace, f
     draw(Table([columns[place] for place in filled], [[row[place] for place in filled] for row in rows], title), form)
     if form == "grid":
         for letter, matrix, source in (("A", operands.a, traced.terms[0].a), ("B", operands.b, traced.terms[0].b[0])):
-            if source.place is None:
+            if image := images.get(matrix.name):
+                click.echo(
+                    f"{letter} is read through a descriptor: bytes from the start of an image of {image.x} x {image.k} elements, "
+                    f"{image.majorness}-major, swizzle {image.swizzle}, LBO {image.lbo}, SBO {image.sbo}"
+                )
+            elif source.place is None:
                 click.echo(f"{letter} is read through a descriptor: {elsewhere(instruction, matrix.name)} says where its elements are.")
 
 
@@ -83,7 +91,9 @@ def _where(place: Place, name: str) -> Cell:
 
 
 def _element(source: Source, name: str) -> Cell | str:
-    return _where(source.place, name) if source.place else "shared memory"
+    if source.place:
+        return _where(source.place, name)
+    return "shared memory" if source.address is None else f"byte {source.address}"
 
 
 def _scale(source: Source, name: str) -> Cell | None:
@@ -125,7 +135,8 @@ def _json(instruction: Instruction, operand: Operand, traced: Trace) -> None:
 
 def _source(source: Source) -> dict[str, object]:
     picked = {"fields": list(source.fields)} if source.fields else {}
-    return {"row": source.row, "col": source.col, "in": _record(source.place), "scale": _record(source.scale), **picked}
+    shared = {} if source.address is None else {"address": source.address}
+    return {"row": source.row, "col": source.col, "in": _record(source.place), **shared, "scale": _record(source.scale), **picked}
 
 
 def _record(place: Place | None) -> dict[str, str | int] | None:

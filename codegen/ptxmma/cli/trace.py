@@ -8,9 +8,14 @@ import click
 
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import find, instruction_argument, table_options
+from ptxmma.cli.tiles import swizzle_name
 
 if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
+    from ptxmma.matrices.canonical import Geometry
+
+_MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
 
 _SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b")
 
@@ -28,6 +33,9 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
 )
 @click.option("--selector", type=int, help="The sparsity selector; 0 by default.")
 @click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default without gaps.")
+@click.option("--swizzle", metavar="BYTES", help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes.")
+@click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")
+@click.option("--major-b", type=_MAJOR, help="The same of B.")
 @_scale_id_options
 @table_options()
 def command(
@@ -37,6 +45,9 @@ def command(
     a_from: str | None,
     selector: int | None,
     stride: int | None,
+    swizzle: str | None,
+    major_a: str | None,
+    major_b: str | None,
     form: str,
     **scale_ids: int | None,
 ) -> None:
@@ -50,8 +61,9 @@ def command(
     prints both registers.
 
     \b
-    Example:
+    Examples:
       ptxmma trace mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 --row 9 --col 3
+      ptxmma trace wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 --row 9 --col 3 --swizzle 128
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.cli import moved_elements, product_terms
     from ptxmma.matrices.operations import operation
@@ -59,7 +71,9 @@ def command(
 
     instruction = find(spelling, database)
     ids = {name: value for name in _SCALE_IDS if (value := scale_ids[name.replace("-", "_")]) is not None}
-    options = {"form": a_from, "selector": selector, "stride": stride, "scale_ids": ids or None}
+    majors = {"a": major_a, "b": major_b}
+    images = _images(instruction, a_from, swizzle, {name: major for name, major in majors.items() if major})
+    options = {"form": a_from, "selector": selector, "stride": stride, "scale_ids": ids or None, "images": images or None}
     given = {name: value for name, value in options.items() if value is not None}
     try:
         operand = operation(instruction).traced(instruction)
@@ -67,8 +81,40 @@ def command(
         traced = trace(instruction, **axes, **given)
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
-    show = moved_elements.show if isinstance(traced, Moves) else product_terms.show
-    show(instruction, operand, traced, form)
+    if isinstance(traced, Moves):
+        moved_elements.show(instruction, operand, traced, form)
+    else:
+        product_terms.show(instruction, operand, traced, form, images)
+
+
+def _images(instruction: Instruction, a_from: str | None, swizzle: str | None, majors: dict[str, str]) -> dict[str, Geometry]:
+    """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
+    from ptxmma.matrices.canonical import Geometry, canonical, element_of, memory_of
+    from ptxmma.matrices.product_operands import product_operands
+
+    if swizzle is None and not majors:
+        return {}
+    if instruction.operation != "multiply":
+        raise click.UsageError(f"{instruction.canonical} reads no matrix through a descriptor: leave out --swizzle and --major")
+    operands = product_operands(instruction)
+    described = [each for each in (operands.a, operands.b) if each.described and (each is operands.b or a_from == "descriptor")]
+    letters = {operands.letter(each.name) for each in described}
+    if wrong := [f"--major-{name}" for name in majors if name not in letters] or ([] if described else ["--swizzle"]):
+        hint = "; --a-from descriptor reads A there" if operands.a.described else ""
+        raise click.UsageError(f"{instruction.canonical} does not read that matrix from shared memory: leave out {', '.join(wrong)}{hint}")
+    if swizzle is None:
+        raise click.UsageError("--major-a and --major-b need --swizzle: none, 32, 64 or 128")
+    images, name, database = {}, swizzle_name(swizzle), instruction.database
+    try:
+        for each in described:
+            major = majors.get(operands.letter(each.name), "k").upper()
+            span = canonical(memory_of(database), major, name).mode.bytes
+            panel = span * 8 // element_of(each.element, major, database).bits
+            depth = -(-each.depth // panel) * panel if major == "K" else each.depth
+            images[each.name] = Geometry(each.element, major, name, each.lines, depth, database=database)
+    except ValueError as error:
+        raise click.UsageError(f"{each.name.upper()}: {str(error).partition('; store_tiles')[0]}") from None
+    return images
 
 
 def _axes(operand: Operand, numbers: Given, instruction: str) -> dict[str, int]:

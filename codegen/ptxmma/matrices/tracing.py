@@ -37,6 +37,7 @@ def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
     - ``form``: ``"registers"`` or ``"descriptor"`` where A may come from either; registers by default.
     - ``selector``: the sparsity selector of a sparse instruction; 0 by default.
     - ``scale_ids``: the scale ids that differ from their first legal value, by operand: ``{"byte-id-a": 2}``.
+    - ``images``: the images of matrices that descriptors describe, by name: ``{"b": ptxmma.shared_memory.of(instruction, "b", "32B")}``.
 
     **Load** and **store**: an element of the fragment; **transpose**: an element of the result.  The result is a :class:`Moves`.  Option:
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand, multiplicands
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
+from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.operations.operation import Operation, element_text
 from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
 from ptxmma.model import InstructionSet
@@ -24,6 +25,7 @@ class Source(NamedTuple):
     place: Place | None  # None: in shared memory, where a descriptor says
     scale: Place | None  # its scale factor, where there is one
     fields: tuple[str, ...] = ()  # sparse: the values of the metadata's field that pick it; empty where nothing is picked
+    address: int | None = None  # in shared memory: where an image is given, the address of the byte in which it starts
 
 
 class Term(NamedTuple):
@@ -48,7 +50,7 @@ class Trace(NamedTuple):
 class Multiply(Operation):
     """Multiplies matrices and adds another."""
 
-    options = ("form", "selector", "scale_ids")
+    options = ("form", "selector", "scale_ids", "images")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Two multiplicands, an addend and a result, and the sizes m, n and k."""
@@ -97,6 +99,7 @@ class Multiply(Operation):
         form: str | None = None,
         selector: int | None = None,
         scale_ids: dict[str, int] | None = None,
+        images: dict[str, Geometry] | None = None,
         **axes: Any,
     ) -> Trace:
         """Every register, and every bit of metadata, that feeds one element of D."""
@@ -108,6 +111,9 @@ class Multiply(Operation):
         apart = {axis: number for axis, number in axes.items() if axis not in operands.d.axes}
         tables = {name: _table(instruction, name, apart) for name in (operands.a.name, operands.b.name) if name in present}
         scales = _scales(instruction, form, scale_ids or {})
+        for name in images or {}:
+            if name in tables or name not in (operands.a.name, operands.b.name):
+                raise Missing(f"{instruction.canonical} reads {name} from registers: it has no image in shared memory")
         row, col = operands.d.coords(lane, element)
         depth = instruction.extents["k"]
 
@@ -123,11 +129,16 @@ class Multiply(Operation):
             table = tables.get(matrix.name)
             return table.locate(line, along) if table else None
 
+        def address(matrix: Multiplicand, line: int, along: int) -> int | None:
+            image = (images or {}).get(matrix.name)
+            return None if image is None else int(image.address(line, along))
+
         def a(column: int, k: int) -> Source:
-            return Source(row, column, place(operands.a, row, column), scale(operands.a, k))
+            at = address(operands.a, row, column)
+            return Source(row, column, place(operands.a, row, column), scale(operands.a, k), address=at)
 
         def b(k: int, fields: tuple[str, ...] = ()) -> Source:
-            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields)
+            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields, address(operands.b, col, k))
 
         d = _table(instruction, operands.d.name, apart).locate(row, col)
         c = _table(instruction, operands.c.name, apart).locate(row, col) if operands.c is not operands.d else None
