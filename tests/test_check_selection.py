@@ -20,8 +20,9 @@ TEXT = module(f"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {_OPERANDS}
 @pytest.mark.parametrize("code", [code for code, rule in RULES.items() if rule.bad])
 def test_examples(code: str) -> None:
     """The example breaks its rule only, and breaks none once mended."""
-    assert {finding.rule for finding in check(module(RULES[code].bad))} == {code}
-    assert not check(module(RULES[code].good)).findings
+    file = f"example{RULES[code].language}"
+    assert {finding.rule for finding in check(module(RULES[code].bad), file=file)} == {code}
+    assert not check(module(RULES[code].good), file=file).findings
 
 
 def test_texts() -> None:

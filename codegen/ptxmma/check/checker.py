@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import advice, async_protocol, flow
+from ptxmma.check import advice, asm_operands, async_protocol, flow
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
@@ -139,8 +139,21 @@ class Checker:
                     remarks.append((Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
         if self._protocol is not None and count and function.whole:
             remarks += self._of_flow(function, self._protocol)
+        if function.operands and count:
+            remarks += asm_operands.of_operands(function, [*self._judged(function, target)])
         remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         return Findings(count, tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks), function.uncovered)
+
+    def _judged(self, function: Function, target: str) -> Iterator[asm_operands.Judged]:
+        """The instructions of a function that are what they should be, with the form of their operands."""
+        for statement in function.statements():
+            meaning = self._legality.find(spelling_of(statement.opcode), target)
+            if meaning is None or statement.broken is not None:
+                continue
+            values = operand_values.values(statement.operands, function.registers)
+            form = self._legality.form(meaning[0], values, target)
+            if form is not None:
+                yield statement, meaning[0], form
 
     def _of_flow(self, function: Function, protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""

@@ -78,6 +78,12 @@ class Legality:
             return (other,)
         return tuple(best)
 
+    def form(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> OperandForm | None:
+        """The operand list that operands fit; None where none takes them."""
+        forms = (form for form in instruction.forms if len(ptx.items(form.syntax)) == len(values))
+        judged = ((form, self._of_form(instruction, form, ptx.items(form.syntax), values, target)) for form in forms)
+        return next((form for form, faults in judged if not any(fault.severe for fault in faults)), None)
+
     def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
         """Whether an instruction takes these operands on a target; ``""``: on any."""
         return not any(fault.severe for fault in self.faults(instruction, tuple(values), target))

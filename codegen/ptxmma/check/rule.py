@@ -27,7 +27,7 @@ class Rule(NamedTuple):
         what: what it requires, in one sentence.
         why: what happens otherwise.
         fix: what to do.
-        bad, good: an example that breaks the rule, and the same mended: the body of a kernel, or a whole module; ``""`` without one.
+        bad, good: an example that breaks the rule, and the same mended: the body of a kernel, a whole module, or CUDA; ``""`` without one.
     """
 
     what: str
@@ -37,6 +37,11 @@ class Rule(NamedTuple):
     good: str = ""
 
     @property
+    def language(self) -> str:
+        """The language of the examples, as the ending of a file's name."""
+        return ".cu" if self.bad.startswith("__device__") else ".ptx"
+
+    @property
     def help(self) -> str:
         """The text of the rule in one paragraph."""
         return f"{self.what} {self.why} {self.fix}"
@@ -44,6 +49,6 @@ class Rule(NamedTuple):
 
 def module(example: str) -> str:
     """An example as a module that can be checked."""
-    if example.startswith(".version"):
+    if example.startswith((".version", "__device__")):
         return example
     return _FRAME + "".join(f"    {line}\n" for line in example.splitlines()) + "    ret;\n}\n"

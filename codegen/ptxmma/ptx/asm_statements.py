@@ -6,8 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.constants import Constants
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
@@ -88,20 +88,6 @@ class Conditions:
         return not any(dead for _, dead in self._open)
 
 
-class _Operand(NamedTuple):
-    """An operand of an ``asm`` statement.
-
-    Attributes:
-        name: ``"x"`` of ``[x] "r"(value)``; ``""`` without one.
-        type: of the register that its constraint asks for; anything where that cannot be seen.
-        values: the constants that it may be, as they stand in an opcode; none where that cannot be seen.
-    """
-
-    name: str
-    type: str
-    values: tuple[str, ...]
-
-
 def holds_assembly(text: str) -> bool:
     """Whether a text has an ``asm`` statement of C."""
     return "asm" in text and any(match["word"] for match in _WORDS.finditer(text))
@@ -177,11 +163,13 @@ class AsmReader:
         texts = (_as_ptx(made, values) for values in _choices(made, operands))
         first, *others = (Snippet(self._source, text, self._opcodes, types, _any, numbered=bool(types), known=known) for text in texts)
         first.alternatives = tuple(others)
+        for snippet in (first, *others):
+            snippet.operands = operands
         yield first
 
-    def _operands(self, tokens: _Tokens) -> list[_Operand]:
+    def _operands(self, tokens: _Tokens) -> list[AsmOperand]:
         """The operands of an ``asm`` statement; none where a macro makes some of them."""
-        operands: list[_Operand] = []
+        operands: list[AsmOperand] = []
         for _ in ("outputs", "inputs"):
             if not tokens.take(":"):
                 break
@@ -193,17 +181,18 @@ class AsmReader:
                     tokens.take("]")
                 if not tokens.now or tokens.now["inside"] is None:
                     return []  # nobody knows how many there are
-                constraint = tokens.now["inside"].lstrip("=+&")
+                written = tokens.now["inside"]
+                constraint = written.lstrip("=+&")
                 tokens.step()
                 expression = _parenthesised(tokens)
                 if expression is None:
                     return []
                 tokens.take(",")
                 values = self._constants.values(expression) if constraint in ("n", "i", "C") else ()
-                operands.append(_Operand(name, self._type(constraint, operands), values))
+                operands.append(AsmOperand(name, written, expression, self._type(constraint, operands), values))
         return operands
 
-    def _type(self, constraint: str, operands: Sequence[_Operand]) -> str:
+    def _type(self, constraint: str, operands: Sequence[AsmOperand]) -> str:
         number = int(constraint) if constraint.isdecimal() and len(constraint) < 4 else -1
         return operands[number].type if 0 <= number < len(operands) else self._constraints.get(constraint, ANYTHING)
 
@@ -238,7 +227,7 @@ def _parenthesised(tokens: _Tokens) -> str | None:
     return None
 
 
-def _choices(text: Text, operands: Sequence[_Operand]) -> Iterator[dict[str, str]]:
+def _choices(text: Text, operands: Sequence[AsmOperand]) -> Iterator[dict[str, str]]:
     """The values that the operands inside opcodes may have together, each by how the text names it; at least one choice."""
     named = {f"%{number}": operand.values for number, operand in enumerate(operands)}
     named |= {f"%[{operand.name}]": operand.values for operand in operands if operand.name}

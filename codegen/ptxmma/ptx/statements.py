@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import tokens
+from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Opened, Scopes, Variables
 
@@ -114,6 +115,7 @@ class Function:
     """
 
     alternatives: tuple[Function, ...] = ()  # other texts that a compiler may make of the same source
+    operands: Sequence[AsmOperand] = ()  # of the asm statement that has the text
     uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
     def __init__(

@@ -20,9 +20,10 @@ def pages() -> Iterator[tuple[str, dict[str, Any]]]:
     """The code of each rule, and what its page shows."""
     for code, rule in RULES.items():
         texts = {"what": rule.what, "why": rule.why, "fix": rule.fix}
-        examples = {"bad": _block(rule.bad), "good": _block(rule.good)}
+        highlighted = "cuda" if rule.language == ".cu" else "none"
+        examples = {"bad": _block(rule.bad, highlighted), "good": _block(rule.good, highlighted)}
         yield code, {"code": code} | {name: rest.text(text) for name, text in texts.items()} | examples
 
 
-def _block(example: str) -> str:
-    return f".. code-block:: none\n\n{textwrap.indent(example.rstrip(), '   ')}" if example else ""
+def _block(example: str, language: str) -> str:
+    return f".. code-block:: {language}\n\n{textwrap.indent(example.rstrip(), '   ')}" if example else ""
