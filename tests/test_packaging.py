@@ -74,6 +74,9 @@ def test_the_wheel_carries_what_the_checkout_has(root: Path, wheel: Path) -> Non
     assert "ptxmma/data/generated/database/ptxmma.sqlite" in names
     assert not [name for name in names if "__pycache__" in name or name.startswith(("tests/", "codegen/"))]
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"ptxmma", "ptxmma_layouts"}  # not the proof
+    (shared,) = {name.partition("/share/")[0] for name in names if ".data/data/share/" in name}
+    prefixed = [path.relative_to(root / "generated") for path in (root / "generated" / "share").rglob("*") if path.is_file()]
+    assert {f"{shared}/{path.as_posix()}" for path in prefixed} <= names
 
 
 def test_a_source_archive_makes_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) -> None:
@@ -87,19 +90,26 @@ def test_a_source_archive_makes_the_same_wheel(root: Path, wheel: Path, tmp_path
 def test_the_command(installed: Path, tmp_path: Path) -> None:
     command = installed / "ptxmma"
     assert _run(command, "--version", cwd=tmp_path).strip().endswith(__version__)
-    for option, file in (("--include-dir", "ptxmma/ptxmma.h"), ("--cmake-dir", "ptxmmaConfig.cmake")):
+    for option, file in (("--include-dir", "ptxmma/ptxmma.h"), ("--cmake-dir", "ptxmmaConfig.cmake"), ("--pkgconfig-dir", "ptxmma.pc")):
         folder = Path(_run(command, option, cwd=tmp_path).strip())
         assert installed.parent in folder.parents, "not the checkout"
         assert (folder / file).is_file()
     assert "valid" in _run(command, "validate", cwd=tmp_path)
 
 
-def test_generating_from_an_installed_wheel_writes_into_the_working_directory(installed: Path, tmp_path: Path) -> None:
-    _run(installed / "ptxmma", "generate", "--only", "cmake", cwd=tmp_path)
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        "ptxmma.pc",
-        "ptxmmaConfig.cmake",
-        "ptxmmaConfigVersion.cmake",
+def test_generating_from_an_installed_wheel_asks_where_to(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "ptxmma"), "generate", "--only", "cmake"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    asked = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (asked.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "this ptxmma is installed and has no checkout to write to: say where with --out DIRECTORY" in asked.stderr
+    _run(*command, "--out", ".", cwd=tmp_path)
+    assert sorted(path.relative_to(tmp_path / "generated").as_posix() for path in tmp_path.rglob("*") if path.is_file()) == [
+        "cmake/ptxmmaConfig.cmake",
+        "cmake/ptxmmaConfigVersion.cmake",
+        "pkgconfig/ptxmma.pc",
+        "share/cmake/ptxmma/ptxmmaConfig.cmake",
+        "share/cmake/ptxmma/ptxmmaConfigVersion.cmake",
     ]
 
 
@@ -145,9 +155,19 @@ def test_cmake_finds_the_headers(installed: Path, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     folder = _run(installed / "ptxmma", "--cmake-dir", cwd=tmp_path).strip()
+    # From anywhere.
     _run("cmake", "-S", ".", "-B", "build", f"-Dptxmma_DIR={folder}", cwd=tmp_path)
     _run("cmake", "--build", "build", cwd=tmp_path)
     assert (tmp_path / "build" / "app").is_file()
+    # In an activated environment nothing need be said.
+    activated = os.environ | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+    activated.pop("PYTHONPATH", None)
+    configured = subprocess.run(
+        ["cmake", "-S", ".", "-B", "again"], cwd=tmp_path, env=activated, capture_output=True, text=True, check=False
+    )
+    assert configured.returncode == 0, configured.stderr
+    assert f"{installed.parent}/share/cmake/ptxmma" in (tmp_path / "again" / "CMakeCache.txt").read_text(encoding="utf-8")
+    _run("cmake", "--build", "again", cwd=tmp_path)
     failed = tmp_path / "newer"
     failed.mkdir()
     (failed / "CMakeLists.txt").write_text(
@@ -165,7 +185,8 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
     if command is None:
         pytest.skip("pkg-config is not installed")
     include = Path(_run(installed / "ptxmma", "--include-dir", cwd=tmp_path).strip())
-    flags = _run(command, "--cflags", include.parent / "pkgconfig" / "ptxmma.pc", cwd=tmp_path).split()
+    folder_of_it = _run(installed / "ptxmma", "--pkgconfig-dir", cwd=tmp_path).strip()
+    flags = _run(command, "--cflags", Path(folder_of_it) / "ptxmma.pc", cwd=tmp_path).split()
     (folder,) = (Path(flag.removeprefix("-I")) for flag in flags)
     assert folder.resolve() == include.resolve()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 #: A wheel carries ``spec/`` and ``generated/`` inside the package; in a checkout they are at its top.
-_INSTALLED = (_PACKAGE / "data").is_dir()
-_ROOT = _PACKAGE / "data" if _INSTALLED else _PACKAGE.parent.parent
+INSTALLED = (_PACKAGE / "data").is_dir()
+_ROOT = _PACKAGE / "data" if INSTALLED else _PACKAGE.parent.parent
 
 SPEC = _ROOT / "spec"
 SCHEMAS = SPEC / "schema"
@@ -15,7 +15,8 @@ GENERATED = _ROOT / "generated"
 DATABASE = GENERATED / "database" / "ptxmma.json"
 INCLUDE = GENERATED / "include"
 CMAKE = GENERATED / "cmake"
+PKGCONFIG = GENERATED / "pkgconfig"
 EXPLORER = GENERATED / "javascript" / "explorer.html"
-#: Where ``ptxmma generate`` writes by default: the checkout, or with an installed wheel the working directory.
-CHECKOUT = Path() if _INSTALLED else _ROOT
+#: The checkout, where ``ptxmma generate`` writes; with an installed wheel the working directory, where it writes only if it is named.
+CHECKOUT = Path() if INSTALLED else _ROOT
 ASSEMBLERS = CHECKOUT / ".cache" / "assemblers"

@@ -4,7 +4,8 @@
 #   find_package(ptxmma CONFIG REQUIRED)
 #   target_link_libraries(app PRIVATE ptxmma::ptxmma)
 #
-# Tell CMake where this file is with -Dptxmma_DIR="$(ptxmma --cmake-dir)".  The headers lie beside this directory.
+# CMake finds it in an activated Python environment, and elsewhere with -Dptxmma_DIR="$(ptxmma --cmake-dir)".  The headers lie beside this
+# directory.
 get_filename_component(ptxmma_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
 if(NOT TARGET ptxmma::ptxmma)
   add_library(ptxmma::ptxmma INTERFACE IMPORTED)

@@ -88,12 +88,15 @@ class _Verbs(click.Group):
 @click.version_option(__version__, prog_name="ptxmma")
 @click.option("--include-dir", is_flag=True, help="Print the directory of the C and CUDA headers.")
 @click.option("--cmake-dir", is_flag=True, help="Print the directory for CMake's ptxmma_DIR.")
+@click.option("--pkgconfig-dir", is_flag=True, help="Print the directory for PKG_CONFIG_PATH.")
 @click.pass_context
-def main(context: click.Context, include_dir: bool, cmake_dir: bool) -> None:
+def main(context: click.Context, include_dir: bool, cmake_dir: bool, pkgconfig_dir: bool) -> None:
     """A machine-readable specification of NVIDIA's PTX matrix instructions."""
     if include_dir:
         click.echo(paths.INCLUDE)
     if cmake_dir:
         click.echo(paths.CMAKE)
-    if context.invoked_subcommand is None and not (include_dir or cmake_dir):
+    if pkgconfig_dir:
+        click.echo(paths.PKGCONFIG)
+    if context.invoked_subcommand is None and not (include_dir or cmake_dir or pkgconfig_dir):
         click.echo(context.get_help())

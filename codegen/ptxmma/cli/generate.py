@@ -17,13 +17,13 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
 @click.option(
     "--out",
     type=DIRECTORY,
-    default=paths.CHECKOUT,
-    show_default="this checkout, or the working directory",
-    help="Where generated/ and docs/ go.",
+    default=None if paths.INSTALLED else paths.CHECKOUT,
+    show_default="this checkout",
+    help="Where generated/ and docs/ go; an installed ptxmma needs it.",
 )
 @click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
-def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], check: bool) -> None:
+def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str, ...], check: bool) -> None:
     """Generate headers, CUDA wrappers, Python, JavaScript and the database from the spec; `--only docs` the pages of the reference.
 
     \b
@@ -35,6 +35,8 @@ def command(spec: Path, overlay: Path | None, out: Path, only: tuple[str, ...], 
     from ptxmma.generator import pipeline, sqlite, write
     from ptxmma.generator.emit import EMITTERS
 
+    if out is None:
+        raise click.UsageError("this ptxmma is installed and has no checkout to write to: say where with --out DIRECTORY")
     for name in only:
         if name not in EMITTERS:
             raise click.BadParameter(f"{name!r} is not an output; the outputs are {', '.join(EMITTERS)}", param_hint="--only")

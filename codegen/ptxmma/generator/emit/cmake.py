@@ -1,4 +1,7 @@
-"""How build systems find the headers: a CMake package and a pkg-config file, both relative to where they lie."""
+"""How build systems find the headers: a CMake package and a pkg-config file, both relative to where they lie.
+
+What is below ``generated/share`` goes to the prefix of a Python environment, where CMake searches by itself.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from ptxmma.generator.emit.templating import banner, render
 _FILES = {
     "generated/cmake/ptxmmaConfig.cmake": "cmake/config.cmake.jinja",
     "generated/cmake/ptxmmaConfigVersion.cmake": "cmake/version.cmake.jinja",
+    "generated/share/cmake/ptxmma/ptxmmaConfig.cmake": "cmake/installed.cmake.jinja",
+    "generated/share/cmake/ptxmma/ptxmmaConfigVersion.cmake": "cmake/version.cmake.jinja",
     "generated/pkgconfig/ptxmma.pc": "cmake/ptxmma.pc.jinja",
 }
 
