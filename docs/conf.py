@@ -3,6 +3,9 @@
 Built by ``make docs``, or ``sphinx-build -n -W -b html docs docs/_build/html``.
 """
 
+import sys
+from pathlib import Path
+
 from docutils import nodes
 from docutils.writers.html5_polyglot import HTMLTranslator
 from sphinx.application import Sphinx
@@ -15,7 +18,8 @@ project = "ptxmma"
 author = "the ptxmma authors"
 release = version = ptxmma.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+extensions = ["site_pages", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -38,6 +42,7 @@ html_theme = "furo"
 html_title = f"ptxmma {release}"
 html_static_path = ["_static"]
 html_css_files = ["ptxmma.css"]
+html_js_files = ["find.js", "tables.js"]
 html_extra_path = ["../generated/javascript/explorer.html"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -5,9 +5,12 @@ from __future__ import annotations
 import doctest
 import functools
 import itertools
+import json
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +23,14 @@ from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_calls import Nvcc
 from ptxmma import paths
 from ptxmma.catalog import layouts, links
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
-from ptxmma.generator.emit.docs import form_groups, mathematics, rest
+from ptxmma.generator.emit.docs import form_examples, form_groups, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
@@ -37,8 +41,11 @@ from ptxmma.model.bitmap import domain
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_BYTES = 5_000_000
+_MOST_OF_A_PAGE = 300_000
 
 _DASH = "\u2013"
+#: Targets that examples are compiled for, the first that accepts one.
+_COMPILED = ("sm_90a", "sm_120a", "sm_100a", "sm_75")
 _STRIP = "the other warps, like warp 0"
 
 Cells = dict[tuple[str, str, str], tuple[str, str]]
@@ -443,7 +450,7 @@ def test_every_instruction_has_a_page(catalog: Catalog, groups: list[FormGroup],
     for group in groups:
         for path in (group.path, *group.aliases):
             assert pages.setdefault(path, group) is group
-        assert f":aliases: {' '.join(group.aliases)}\n" in outputs[f"{group.path}.rst"] or not group.aliases
+        assert f"\n:aliases: {' '.join(group.aliases)}\n" in outputs[f"{group.path}.rst"] or not group.aliases
         assert {(one.family, one.variant.shape_label) for one in group.members} == {(group.family, group.own[0].variant.shape_label)}
     for instruction in catalog.all():
         assert instruction in pages[links.page(instruction)].members
@@ -514,12 +521,17 @@ def test_pages_name_what_libraries_call_it(catalog: Catalog, outputs: dict[str, 
     assert formats == {f"``{one.name}``": (f"``{one.element}``", f"``{one.scale}``", str(one.block)) for one in spec.block_formats}
 
 
+def _chip(cell: str) -> str:
+    """The target of a link: ``:ref:`sm_90 <target-sm-90>```."""
+    return cell.removeprefix(":ref:`").partition(" ")[0]
+
+
 def test_the_targets_say_what_accepts_what(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
     """For every instruction one column of its page has the first version of each chip; letters name the suffixes that it needs."""
     gpus = {name: gpu.target for gpu in catalog.database.spec.gpus for name in gpu.names}
     for group in groups:
         head, *body = rows(outputs[f"{group.path}.rst"].partition("\nTargets\n")[2].partition("\nOperands\n")[0])
-        columns = [{row[0].strip("`"): row[place] for row in body} for place in range(2, len(head))]
+        columns = [{_chip(row[0]): row[place] for row in body} for place in range(2, len(head))]
         for instruction in group.members:
             accepted: dict[str, list[tuple[Version, str]]] = {}
             for target, version in instruction.accepted_by().items():
@@ -533,7 +545,7 @@ def test_the_targets_say_what_accepts_what(catalog: Catalog, groups: list[FormGr
             assert expected in [{number: cell for number, cell in column.items() if cell != rest.NOTHING} for column in columns], group.path
         for row in body:
             for name in filter(None, row[1].partition(": ")[2].partition(" and ")[0].split(", ")):
-                assert gpus[name].rstrip("af") == row[0].strip("`")
+                assert gpus[name].rstrip("af") == _chip(row[0])
 
 
 def test_forms_say_where_assemblers_differ_from_the_manual(groups: list[FormGroup], outputs: dict[str, str]) -> None:
@@ -678,6 +690,38 @@ def test_examples_in_python_say_what_the_library_says(groups: list[FormGroup], o
     assert checked > 300
 
 
+def cuda_blocks(page: str) -> list[str]:
+    """The examples of a page in CUDA."""
+    return [textwrap.dedent(block) for block in re.findall(r"\.\. code-block:: cuda\n\n((?:   .*\n|\n)+)", page)]
+
+
+@pytest.mark.nvcc
+def test_examples_in_cuda_compile(
+    nvcc: str, catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str], root: Path, tmp_path: Path
+) -> None:
+    """Every example, in a namespace of its own, for a target that accepts it; assemblers see the asm statements too."""
+    compiler = Nvcc(nvcc, catalog, root / "generated" / "include")
+    sources: dict[str, tuple[set[str], list[str]]] = {}
+    for number, group in enumerate(groups):
+        blocks = cuda_blocks(outputs[f"{group.path}.rst"])
+        assert len(blocks) == 2, group.path
+        shown = form_examples.chosen(group.own)
+        assert all(shown.identifier in block or shown.canonical in block for block in blocks)
+        target = next((one for one in _COMPILED if shown.accepted_by().get(one, Version("99")) <= compiler.ptx), None)
+        if target is None:
+            continue
+        includes, bodies = sources.setdefault(target, (set(), []))
+        for way, block in enumerate(blocks):
+            includes.update(re.findall(r"^#include .*$", block, re.M))
+            body = re.sub(r"^#include .*$", "", block, flags=re.M)
+            bodies.append(f"namespace example_{number}_{way} {{\n{body}\n}}")
+    assert sum(len(bodies) for _, bodies in sources.values()) > 100
+    for target, (includes, bodies) in sources.items():
+        source = "\n".join([*sorted(includes), *bodies])
+        done = compiler.run(source, "-rdc=true", "-cubin", f"-arch={target}", "-o", f"{target}.cubin", folder=tmp_path)
+        assert done.returncode == 0, (target, done.stderr[:3000])
+
+
 # --- the site ---------------------------------------------------------------------------------------------------------------
 
 
@@ -703,6 +747,43 @@ def test_the_site_has_the_explorer(site: Path) -> None:
     assert 'href="explorer.html"' in (site / "questions.html").read_text(encoding="utf-8")
 
 
+_SEARCH = """
+const {readFileSync} = require("node:fs");
+const [find, pages, ...queries] = process.argv.slice(1);
+const entries = new Function(`${readFileSync(pages, "utf8")}; return PTXMMA_PAGES;`)();
+console.log(JSON.stringify(queries.map((query) => require(find).find(entries, query))));
+"""
+
+
+def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    lines = (root / "tests" / "search_queries.txt").read_text(encoding="utf-8").splitlines()[1:]
+    queries = dict(line.split(" -> ") for line in lines)
+    assert len(queries) >= 40
+    static = site / "_static"
+    command = [node, "-e", _SEARCH, "--", str(static / "find.js"), str(static / "pages.js"), *queries]
+    answers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    first = {query: answer[0][1] for query, answer in zip(queries, answers, strict=True)}
+    assert first == queries
+    for address in first.values():
+        path, _, anchor = address.partition("#")
+        assert path == "explorer.html" or not anchor or f'id="{anchor}"' in (site / path).read_text(encoding="utf-8")
+
+
+def test_other_addresses_lead_to_a_page(site: Path, groups: list[FormGroup]) -> None:
+    for group in groups:
+        assert (site / "reference" / f"{group.path}.html").is_file()
+        for alias in group.aliases:
+            path = site / "reference" / f"{alias}.html"
+            (target,) = re.findall(r'url=([^"]+)"', path.read_text(encoding="utf-8"))
+            assert (path.parent / target).resolve() == (site / "reference" / f"{group.path}.html").resolve()
+
+
+def test_pages_are_small(site: Path) -> None:
+    sizes = {path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html")}
+    assert not {path: size for path, size in sizes.items() if size > _MOST_OF_A_PAGE}
+
+
 def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
     """Every formula is MathML, and every page loads only what comes with the site."""
     formulas = 0
@@ -717,7 +798,7 @@ def test_the_site_has_every_page(site: Path, outputs: dict[str, str]) -> None:
     for path in outputs:
         if path.endswith(".rst"):
             assert (site / "reference" / path).with_suffix(".html").is_file()
-        else:
+        elif path.endswith(".svg"):
             assert (site / "_images" / Path(path).name).is_file()
 
 
@@ -736,9 +817,15 @@ Pictures
 Headers
 -------
 
+.. _database:
+
+Database
+--------
+
 .. toctree::
 
    reference/index
+   reference/rules
 """
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
+from ptxmma.matrices import pictures
 from shown_sessions import is_shown, printed, sessions
 
 _ANSWER = re.compile(r"^(?P<code>[^#]+?)\s+# (?P<answer>.+)$")
@@ -57,3 +58,9 @@ def test_the_commands_print_what_is_shown(root: Path, tmp_path: Path) -> None:
     assert [command.split()[1] for command, _ in examples] == ["list", "layout", "smem"]
     for command, shown in examples:
         assert is_shown(printed(command, tmp_path), shown), command
+
+
+def test_the_picture_is_that_of_the_reference(root: Path) -> None:
+    drawn = pictures.operand(ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("a"))
+    shown = (root / "docs/_static/mma_m16n8k16_a.svg").read_text(encoding="utf-8")
+    assert re.sub(r"<!--.*?-->\n", "", shown) == drawn

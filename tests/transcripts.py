@@ -17,7 +17,14 @@ from shown_sessions import is_shown, printed, sessions
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: The pages with sessions, and how their blocks are indented.
-_PAGES = {"README.md": "", "docs/commands.rst": "   ", "docs/check.rst": "   ", "docs/questions.rst": "   ", "docs/moving.rst": "   "}
+_PAGES = {
+    "README.md": "",
+    "docs/commands.rst": "   ",
+    "docs/database.rst": "   ",
+    "docs/check.rst": "   ",
+    "docs/questions.rst": "   ",
+    "docs/moving.rst": "   ",
+}
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)
 

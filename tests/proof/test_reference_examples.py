@@ -211,7 +211,7 @@ def test_the_page_has_every_answer(catalog: Catalog) -> None:
     errata_of_the_spec = catalog.database.spec.errata
     assert all(bool(erratum.seen) != erratum.textual for erratum in errata_of_the_spec)
     seen = [one for erratum in errata_of_the_spec for one in erratum.seen]
-    lines = [line for one in errata_page.answers(errata_of_the_spec) for line in one["lines"]]
+    lines = [line for erratum in errata_of_the_spec for line in errata_page.answers(erratum)]
     assert [line for line in lines if not line.startswith(" ")]
     answers = [line for line in lines if line.startswith(" ")]
     assert len(answers) == len(seen)

@@ -102,12 +102,12 @@ def matmul(
 
     Args:
         instruction: one that multiplies.
-        a: (..., M, K) of A's type or its bits; of a sparse instruction the values that :func:`ptxmma.sparse.compress` gives, (..., M,
-            K/2).
+        a: (..., M, K) of A's type or its bits; of a sparse instruction the values that
+            :func:`ptxmma.matrices.sparse.compress` gives, (..., M, K/2).
         b: (..., K, N), of B's type or its bits.
         c: what is added once, (..., M, N) of the addend's type; None means zeros.
-        metadata: row-major metadata of a sparse A, as :func:`ptxmma.sparse.compress` gives it.
-        scale_a: the scale factors of a block-scaled instruction, as :func:`ptxmma.scaling.quantise` gives them: (..., M, K/block).
+        metadata: row-major metadata of a sparse A, as :func:`ptxmma.matrices.sparse.compress` gives it.
+        scale_a: the scale factors of a block-scaled instruction, as :func:`ptxmma.matrices.scaling.quantise` gives them: (..., M, K/block).
         scale_b: those of B, (..., K/block, N).
         split_k: in how many parts of neighbouring steps K is cut.  Each is summed from zero, the first from C, and the parts are added
             in D's type, in any order.  That is split-K, and also an accumulator outside the tensor cores to which D is added again and

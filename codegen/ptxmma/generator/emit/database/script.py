@@ -50,7 +50,7 @@ def name(value: str) -> str:
 
 def sql(catalog: Catalog) -> str:
     """The whole script."""
-    tables = list(_tables(catalog))
+    tables = list(tables_of(catalog))
     keys = {table.name: table.key[0] for table in tables if table.key}
     qualifiers = dict.fromkeys(qualifier for entry in catalog.database.spec.instructions for qualifier in entry.qualifiers)
     extents = dict.fromkeys(extent for instruction in catalog.all() for extent in instruction.extents if extent not in qualifiers)
@@ -64,7 +64,8 @@ def sql(catalog: Catalog) -> str:
     )
 
 
-def _tables(catalog: Catalog) -> Iterator[Table]:
+def tables_of(catalog: Catalog) -> Iterator[Table]:
+    """Every table with its rows."""
     model = Relations(catalog.database, _KEYS, without=[BitMap])
     yield from model.tables()
     yield operand_rows.layout_bits(catalog.database.layouts)

@@ -31,7 +31,6 @@ def page(spec: Spec) -> dict[str, Any]:
             for family in (*families, "")
             if any(erratum.family == family for erratum in spec.errata)
         ],
-        "answers": answers(spec.errata),
     }
 
 
@@ -45,31 +44,26 @@ def errata_list(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
             return rest.link(_BITES[erratum.bites], name), says, rest.text(erratum.holds)
         known = f"*How that is known:* {rest.text(erratum.known)}"
         if erratum.seen:
-            known += f" {rest.link('Asked and answered', _answers_label(erratum))}"
+            known += f"\n\n{_folded(answers(erratum))}"
         return f".. _{name}:\n\n**{_BITES[erratum.bites]}**\n\n{rest.code(erratum.id)}", says, f"{rest.text(erratum.holds)}\n\n{known}"
 
     return rest.table(("Does it bite?", "The manual says", "What holds"), map(row, errata), kind="errata")
 
 
-def answers(errata: Iterable[Erratum]) -> list[dict[str, Any]]:
-    """The questions about each erratum, each followed by the answers of the tools."""
-    return [
-        {
-            "label": _answers_label(erratum),
-            "link": rest.link(erratum.id, rest.label("erratum", erratum.id)),
-            "lines": [
-                line
-                for question, sightings in itertools.groupby(erratum.seen, key=_question)
-                for line in (question, *map(_answer, sightings))
-            ],
-        }
-        for erratum in errata
-        if erratum.seen
-    ]
+def answers(erratum: Erratum) -> list[str]:
+    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines."""
+    grouped = itertools.groupby(erratum.seen, key=_question)
+    return [line for question, sightings in grouped for line in (question, *map(_answer, sightings))]
 
 
-def _answers_label(erratum: Erratum) -> str:
-    return rest.label("answers", erratum.id)
+def _folded(lines: Iterable[str]) -> str:
+    """Lines that are shown where a reader asks for them."""
+    block = "".join(f"   {line}\n" for line in lines)
+    return (
+        ".. raw:: html\n\n   <details><summary>Asked and answered</summary>\n\n"
+        f".. code-block:: text\n   :class: syntax\n\n{block}\n"
+        ".. raw:: html\n\n   </details>"
+    )
 
 
 def _question(sighting: Sighting) -> str:

@@ -217,13 +217,3 @@ def needs(spec: Spec, accepted: dict[str, Version]) -> str:
     smallest = [name for name in accepted if not any(other != name and other in features(name) for other in accepted)]
     shown = [name + "+" * any(other != name and name in features(other) for other in accepted) for name in smallest]
     return f"PTX {min(accepted.values())}, {rest.text(', '.join(shown))}"
-
-
-def matrix(spec: Spec, accepted: dict[str, dict[str, Version]], head: str) -> str:
-    """A row for each label, a column for each target that accepts something: the first version."""
-    targets = [target.name for target in spec.targets if any(target.name in versions for versions in accepted.values())]
-    return rest.table(
-        [head, *map(rest.text, targets)],
-        ([label, *(versions.get(target, rest.NOTHING) for target in targets)] for label, versions in accepted.items()),
-        kind="matrix",
-    )

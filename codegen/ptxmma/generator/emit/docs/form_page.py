@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from ptxmma.matrices.operations import operation
 from ptxmma.model import InstructionSet, Spec
 
 _Entry = TypeVar("_Entry")
+_WORD = re.compile(r"[a-z0-9]+")
 #: Leads from the page of a form to the first folder of the site.
 _ROOT = "../../"
 
@@ -48,7 +50,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "title": rest.text(group.title),
         "page_labels": [group.label, *map(page_label, group.aliases)],
         "aliases": " ".join(group.aliases),
-        "keywords": " ".join(_words(group)),
+        "words": " ".join(_words(group)),
         "summary": _summary(spec, group),
         "explorer": f"{_ROOT}{EXPLORER}{explorer(i=shown.canonical)}",
         "family": rest.link(group.family, rest.label("family", group.family)),
@@ -73,12 +75,8 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
 
 
 def _words(group: FormGroup) -> list[str]:
-    """What a search may ask for: every token of the spellings, and the names in generated code."""
-    spellings = (token for instruction in group.members for token in instruction.canonical.split("."))
-    return [
-        *dict.fromkeys(spellings),
-        *dict.fromkeys(instruction.identifier for instruction in group.members if not instruction.variant.ranging),
-    ]
+    """What a search may ask for: every word of the spellings, which are those of the names in generated code."""
+    return list(dict.fromkeys(word for one in group.members for word in _WORD.findall(f"{one.canonical} {one.identifier}".lower())))
 
 
 def _summary(spec: Spec, group: FormGroup) -> str:

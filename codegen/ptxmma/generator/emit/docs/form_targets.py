@@ -11,20 +11,26 @@ from ptxmma.model import Gpu, Spec, Target, Version
 _FEW = 4
 
 
-def table(spec: Spec, accepted: Mapping[str, Mapping[str, Version]], *, every: bool = False) -> str:
-    """The first PTX ISA version of each column on each chip; ``accepted`` has the versions by target for each heading.
-
-    Chips that take nothing are left out, unless ``every``.
-    """
+def by_number(spec: Spec) -> dict[int, list[Target]]:
+    """The targets of each chip: the plain one and those with a suffix."""
     numbers: dict[int, list[Target]] = {}
     for target in spec.targets:
         numbers.setdefault(target.number, []).append(target)
+    return numbers
+
+
+def table(spec: Spec, accepted: Mapping[str, Mapping[str, Version]]) -> str:
+    """The first PTX ISA version of each column on each chip that takes anything.
+
+    ``accepted`` has the versions by target for each heading.
+    """
     rows = []
-    for number, targets in numbers.items():
+    for targets in by_number(spec).values():
         cells = [_first(targets, versions) for versions in accepted.values()]
-        if every or any(cells):
+        if any(cells):
             gpus = [gpu for gpu in spec.gpus if gpu.target in [target.name for target in targets]]
-            rows.append([rest.code(f"sm_{number}"), _products(gpus), *(cell or rest.NOTHING for cell in cells)])
+            shown = rest.link(targets[0].name, rest.label("target", targets[0].name))
+            rows.append([shown, _products(gpus), *(cell or rest.NOTHING for cell in cells)])
     return rest.table(["Target", "Chips", *accepted], rows, kind="targets")
 
 

@@ -46,6 +46,7 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
 def block_scaling(spec: Spec) -> dict[str, Any]:
     """What the page of block scaling shows."""
     return {
+        "words": " ".join(rest.text(block.name) for block in spec.block_formats),
         "formats": struct_tables.table(
             spec.block_formats,
             titles={"title": "Format", "element": "Elements", "scale": "Scale factors", "of": "Multiplied where"},
