@@ -283,7 +283,8 @@ def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_p
                 if operand.layout is None or operand.layout.kind != "fragment":
                     continue
                 stem = c_text.macro(f"ptxmma_{operand.layout.name}")
-                sizes = {"ROWS": operand.rows, "COLS": operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
+                row, col = (f"{axis}s".upper() for axis in operand.layout.plane)
+                sizes = {row: operand.rows, col: operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
                 for name, value in sizes.items():
                     call = f"{stem}_{name}" + (f"({instruction.extents['n']})" if f"{stem}_{name}" in of_n else "")
                     lines[f'_Static_assert({call} == {value}, "{call}");'] = None

@@ -46,7 +46,7 @@ def test_cute_says_what_the_map_says(name: str) -> None:
     places, lane, value = _ways(layout)
     order = list(places)
     if layout.kind == "fragment":  # several matrices lie one behind the other
-        matrix = ["col", "row"] if "b" in layout.operands else ["row", "col"]
+        matrix = [axis for axis in (layout.plane[::-1] if "b" in layout.operands else layout.plane) if axis]
         order = matrix + [dimension for dimension in order if dimension not in matrix]
     expected, below = np.zeros_like(lane), 1
     for dimension in order:
