@@ -21,7 +21,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from ptxmma import cli, paths
@@ -531,6 +533,42 @@ def test_completion_in_other_shells(shell: str) -> None:
     assert "ptxmma" in script.stdout
     if shutil.which(shell):
         subprocess.run([shell, "-n", "/dev/stdin"], input=script.stdout, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["list", "--target", "h"], ["H100", "H200"]),
+        (["list", "--shape", "m64n64k"], ["m64n64k16", "m64n64k8", "m64n64k32", "m64n64k256", "m64n64k64"]),
+        (["check", "--target", "sm_90"], ["sm_90", "sm_90a"]),
+        (["check", "--ptx", "8.1"], ["8.1"]),
+        (["check", "--ignore", "stride,metad"], ["stride,metadata"]),
+        (["layout", _F16, "--operand", ""], ["d", "a", "b", "c"]),
+        (["layout", _SPARSE, "--operand", "M"], ["metadata"]),
+        (["trace", _WGMMA, "--swizzle", ""], ["none", "32", "64", "128"]),
+        (["smem", "--swizzle", "6"], ["64"]),
+        (["smem", "--major", "m"], ["mn"]),
+        (["descriptor", "encode", "--swizzle", "1"], ["128"]),
+        (["export", "--table", "variant_t"], ["variant_targets"]),
+        (["generate", "--only", "java"], ["javascript"]),
+        (["explore", "movm"], ["movmatrix.sync.aligned.m8n8.trans.b16"]),
+    ],
+)
+def test_every_option_with_known_values_is_completed(words: list[str], offered: list[str]) -> None:
+    complete = ShellComplete(main, {}, "ptxmma", "_PTXMMA_COMPLETE")
+    assert {item.value for item in complete.get_completions(words[:-1], words[-1])} == set(offered)
+
+
+def test_no_option_is_left_without_completion() -> None:
+    """Numbers, flags, files and texts of the user's own have none."""
+    free = {"pattern", "old", "new", "descriptor"}
+    commands = [main.get_command(click.Context(main), verb) for verb in VERBS]
+    commands = [each for command in commands for each in (command.commands.values() if isinstance(command, click.Group) else [command])]
+    for command in commands:
+        assert command
+        for parameter in command.params:
+            texts = parameter.type is click.STRING and not getattr(parameter, "is_flag", False)
+            assert not texts or parameter.name in free or parameter._custom_shell_complete is not None, (command.name, parameter.name)
 
 
 def test_completion_shows_few_words(catalog: Catalog) -> None:

@@ -466,6 +466,14 @@ def test_a_terminal_gets_colours_and_parts_that_fit() -> None:
     assert len(cells) == 256
 
 
+def test_a_terminal_of_256_colours_tells_lanes_apart() -> None:
+    text = in_a_terminal(80, "layout", _F16, "--operand", "a", COLORTERM="")
+    assert "48;2" not in text
+    backgrounds = {int(lane): number for number, lane in re.findall(r"48;5;(\d+)m(\d+):r0 a0", text)}
+    assert sorted(backgrounds) == list(range(32))
+    assert len(set(backgrounds.values())) == 32
+
+
 def test_no_color_is_respected() -> None:
     text = in_a_terminal(80, "layout", _F16, "--operand", "a", NO_COLOR="1")
     assert "48;2" not in text

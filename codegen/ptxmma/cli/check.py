@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmma.cli.options import catalog_of, database_option, named_target
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -25,15 +25,40 @@ FORMATS = ("text", "json", "sarif", "github")
 SEVERITIES = ("error", "warning", "note")
 
 
+def _rule_names(_context: click.Context) -> list[str]:
+    from ptxmma.check.rules import RULES
+
+    return list(RULES)
+
+
 @click.command("check")
 @click.argument("files", metavar="[FILE|DIRECTORY|-]...", nargs=-1, type=click.Path())
-@click.option("--target", metavar="TARGET", help="Check for this target, whatever the module says: sm_90a, 90, H100.")
-@click.option("--ptx", metavar="VERSION", help="Check for this PTX ISA version, whatever the module says.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    shell_complete=known_names("target"),
+    help="Check for this target, whatever the module says: sm_90a, 90, H100.",
+)
+@click.option(
+    "--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="Check for this PTX ISA version, whatever the module says."
+)
 @click.option("--language", type=click.Choice(LANGUAGES), help="Read named files in this language, whatever their names say.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")
-@click.option("--select", metavar="RULE,...", multiple=True, help="Report only findings of these rules.")
-@click.option("--ignore", metavar="RULE,...", multiple=True, help="Report no findings of these rules.")
+@click.option(
+    "--select",
+    metavar="RULE,...",
+    multiple=True,
+    shell_complete=completed(_rule_names),
+    help="Report only findings of these rules.",
+)
+@click.option(
+    "--ignore",
+    metavar="RULE,...",
+    multiple=True,
+    shell_complete=completed(_rule_names),
+    help="Report no findings of these rules.",
+)
 @click.option("--severity", type=click.Choice(SEVERITIES), help="Report findings from this severity on; by default warning.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each rule has, notes included, in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are errors or warnings.")

@@ -6,11 +6,11 @@ import click
 
 from ptxmma import paths
 from ptxmma.cli import Failure
-from ptxmma.cli.options import find
+from ptxmma.cli.options import find, spellings
 
 
 @click.command("explore")
-@click.argument("spelling", metavar="[INSTRUCTION]", required=False)
+@click.argument("spelling", metavar="[INSTRUCTION]", required=False, shell_complete=spellings)
 @click.option("--print", "printed", is_flag=True, help="Print the address of the page, and open nothing.")
 def command(spelling: str | None, printed: bool) -> None:
     """Open the explorer in a browser: a page that shows where every element lies.

@@ -7,15 +7,24 @@ from pathlib import Path
 import click
 
 from ptxmma.cli import Failure
-from ptxmma.cli.options import database_option
+from ptxmma.cli.options import completed, database_option
 
 FORMATS = ("sqlite", "json", "csv", "parquet")
+
+
+def _tables(context: click.Context) -> list[str]:
+    from ptxmma.catalog import exports
+
+    connection = exports.connect(context.params.get("database"))
+    return [*exports.tables(connection), *exports.views(connection)]
 
 
 @click.command("export")
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to make of the database.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to; all tables as csv or parquet go to a directory or a .zip file.")
-@click.option("--table", "name", metavar="NAME", help="Only this table or view; without --out to stdout.")
+@click.option(
+    "--table", "name", metavar="NAME", shell_complete=completed(_tables), help="Only this table or view; without --out to stdout."
+)
 @database_option
 def command(form: str, out: Path | None, name: str | None, database: str | None) -> None:
     """Export the database to other tools.

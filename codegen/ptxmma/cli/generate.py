@@ -9,7 +9,13 @@ from pathlib import Path
 import click
 
 from ptxmma import paths
-from ptxmma.cli.options import DIRECTORY, read, spec_options
+from ptxmma.cli.options import DIRECTORY, completed, read, spec_options
+
+
+def _outputs(_context: click.Context) -> list[str]:
+    from ptxmma.generator.emit import EMITTERS
+
+    return list(EMITTERS)
 
 
 @click.command("generate")
@@ -21,7 +27,7 @@ from ptxmma.cli.options import DIRECTORY, read, spec_options
     show_default="this checkout",
     help="Where generated/ and docs/ go; an installed ptxmma needs it.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Make only this output; may be repeated.")
+@click.option("--only", multiple=True, metavar="NAME", shell_complete=completed(_outputs), help="Make only this output; may be repeated.")
 @click.option("--check", is_flag=True, help="Write nothing; show what is stale, missing or orphaned, and exit 1 if anything is.")
 def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str, ...], check: bool) -> None:
     """Generate headers, CUDA wrappers, Python, JavaScript and the database from the spec; `--only docs` the pages of the reference.

@@ -8,7 +8,7 @@ import click
 
 from ptxmma.cli.matrices import elsewhere
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import find, instruction_argument, table_options
+from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, table_options
 from ptxmma.cli.some_elements import Query, show_elements
 from ptxmma.cli.whole_operand import View, picture, show_records, show_table
 
@@ -17,9 +17,23 @@ if TYPE_CHECKING:
     from ptxmma.matrices.arrangements import Arrangement
 
 
+def _operands(context: click.Context) -> list[str]:
+    """The operands of the instruction that is typed already."""
+    from ptxmma.matrices.arrangements import names
+
+    typed = [context.params.get("spelling") or "", *context.args]  # click leaves it in the latter where an option still lacks its value
+    known = catalog_of(context.params.get("database"))
+    return [name for instruction in map(known.meaning, typed) if instruction for name in names(instruction)]
+
+
 @click.command("layout", cls=NamedNumbers)
 @instruction_argument
-@click.option("--operand", metavar="NAME", help="The manual's name: a, b, c, d, e, r, p …; or metadata, scale-a, scale-b.")
+@click.option(
+    "--operand",
+    metavar="NAME",
+    shell_complete=completed(_operands),
+    help="The manual's name: a, b, c, d, e, r, p …; or metadata, scale-a, scale-b.",
+)
 @click.option("--lane", type=int, help="Only what this thread holds: of all operands, unless --operand names one.")
 @click.option("--register", type=int, help="Only what is in this register of the operand.")
 @click.option("--element", type=int, help="Only this element of each thread, counted through its registers; for scale factors the byte.")

@@ -26,7 +26,9 @@ from ptxmma.cli.render import Table, draw
     shell_complete=known_names("element"),
     help="Only with operands of this type: e4m3, or fp8 for all of 8 bits.",
 )
-@click.option("--shape", metavar="SHAPE", help="Only of this shape: m16n8k32, or m64nNk16 for every N.")
+@click.option(
+    "--shape", metavar="SHAPE", shell_complete=known_names("shape"), help="Only of this shape: m16n8k32, or m64nNk16 for every N."
+)
 @click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
 @click.option("--documented/--undocumented", default=None, help="Only what the manual has, or only what assemblers accept beyond it.")
 @click.option("--all", "every", is_flag=True, help="A line for each instruction, also for those that differ in N alone.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -38,9 +39,28 @@ def elsewhere(instruction: Instruction, matrix: str) -> str:
 
 def coloured(text: str | int, number: int) -> Cell:
     """A cell in the colour that pictures use for a thread, or for any other number."""
-    from ptxmma.matrices.pictures import colour
+    shades = _shades()
+    return Cell(text, f"#14171a on {shades[number % len(shades)]}")
 
-    return Cell(text, f"#14171a on {colour(number)}")
+
+@functools.cache
+def _shades() -> list[str]:
+    """The colours of pictures; for a terminal of 256 colours the nearest of those, no two alike."""
+    from ptxmma.matrices.pictures import COLOURS, colour
+
+    shades = [colour(number) for number in range(COLOURS)]
+    if not sys.stdout.isatty() or console().color_system != "256":
+        return shades
+    steps = (0, 95, 135, 175, 215, 255)  # the cube of xterm's colours, and its greys
+    cube = [(red, green, blue) for red in steps for green in steps for blue in steps]
+    free = dict(enumerate(cube + [(8 + 10 * grey,) * 3 for grey in range(24)], 16))
+    nearest = []
+    for shade in shades:
+        parts = [int(shade[place : place + 2], 16) for place in (1, 3, 5)]
+        chosen = min(free, key=lambda entry: sum((one - other) ** 2 for one, other in zip(free[entry], parts, strict=True)))
+        free.pop(chosen)
+        nearest.append(f"color({chosen})")
+    return nearest
 
 
 def draw_matrix(table: Table, form: str) -> None:

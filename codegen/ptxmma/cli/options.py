@@ -45,7 +45,7 @@ def read(spec: Path, overlay: Path | None) -> Catalog:
 
 def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:
     """``INSTRUCTION`` and ``--database``: what :func:`find` looks up."""
-    argument = click.argument("spelling", metavar="INSTRUCTION", shell_complete=_spellings)
+    argument = click.argument("spelling", metavar="INSTRUCTION", shell_complete=spellings)
     return argument(database_option(command))
 
 
@@ -90,7 +90,7 @@ def find(spelling: str, database: str | None) -> Instruction:
         sys.exit(2)
 
 
-def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Canonical spellings up to the next dot at which they differ, so that a shell shows a few words and not thousands."""
     known = [
         instruction.canonical for instruction in catalog_of(context.params.get("database")).all() if instruction.canonical.startswith(begun)
@@ -103,21 +103,41 @@ def _spellings(context: click.Context, _parameter: click.Parameter, begun: str) 
     return list(parts)
 
 
-#: The names in the spec that options accept.
-_NAMES: dict[str, Callable[[Spec], Iterable[str]]] = {
-    "family": lambda spec: dict.fromkeys(entry.family for entry in spec.instructions),
-    "target": lambda spec: [entry.name for entry in spec.targets],
-    "ptx": lambda spec: [entry.version for entry in spec.isa_versions],
-    "element": lambda spec: [entry.name for entry in spec.types.elements],
+def _shapes(catalog: Catalog) -> Iterable[str]:
+    every = (name for each in catalog.all() if each.shape for name in (each.variant.shape, each.variant.shape_label))
+    return dict.fromkeys(every)
+
+
+def _swizzles(catalog: Catalog) -> Iterable[str]:
+    memory = catalog.database.spec.shared_memory
+    return [mode.name.removesuffix("B") for mode in memory.swizzles] if memory else []
+
+
+#: The names in a database that options accept.  Of GPUs those of one word, which need no quotes.
+_NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
+    "family": lambda catalog: dict.fromkeys(entry.family for entry in catalog.database.spec.instructions),
+    "target": lambda catalog: [
+        *(entry.name for entry in catalog.database.spec.targets),
+        *(name for gpu in catalog.database.spec.gpus for name in gpu.names if " " not in name),
+    ],
+    "ptx": lambda catalog: [entry.version for entry in catalog.database.spec.isa_versions],
+    "element": lambda catalog: [entry.name for entry in catalog.database.spec.types.elements],
+    "shape": _shapes,
+    "swizzle": _swizzles,
 }
 
 
 def known_names(what: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """The completion of an option that takes the name of a ``"family"``, ``"target"``, ``"ptx"`` version or ``"element"`` type."""
+    """The completion of an option that takes a name of the kind ``what``, a key of :data:`_NAMES`."""
+    return completed(lambda context: _NAMES[what](catalog_of(context.params.get("database"))))
+
+
+def completed(names: Callable[[click.Context], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """The completion of an option that takes one of some names, or several with commas between them."""
 
     def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-        names = _NAMES[what](catalog_of(context.params.get("database")).database.spec)
-        return [name for name in names if name.startswith(begun)]
+        before, comma, last = begun.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names(context) if name.lower().startswith(last.lower())]
 
     return complete
 

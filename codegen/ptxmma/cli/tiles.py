@@ -41,7 +41,7 @@ def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click
     if name == "type":
         more |= {"metavar": "NAME", "shell_complete": known_names("element")}
     if name == "swizzle":
-        more["metavar"] = "BYTES"
+        more |= {"metavar": "BYTES", "shell_complete": known_names("swizzle")}
     return click.option(f"--{name}", argument, type=kinds.get(name, integer), help=_HELP[name], show_default="default" in more, **more)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import find, instruction_argument, table_options
+from ptxmma.cli.options import find, instruction_argument, known_names, table_options
 from ptxmma.cli.tiles import swizzle_name
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
 )
 @click.option("--selector", type=int, help="The sparsity selector; 0 by default.")
 @click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default without gaps.")
-@click.option("--swizzle", metavar="BYTES", help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes.")
+@click.option(
+    "--swizzle",
+    metavar="BYTES",
+    shell_complete=known_names("swizzle"),
+    help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes.",
+)
 @click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")
 @click.option("--major-b", type=_MAJOR, help="The same of B.")
 @_scale_id_options

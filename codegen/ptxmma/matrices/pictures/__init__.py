@@ -13,6 +13,7 @@ from ptxmma.matrices.pictures.operand_pictures import addresses, metadata, opera
 from ptxmma.matrices.pictures.shown_layout import block, by_register, period, shown_columns, size
 from ptxmma.matrices.pictures.storage_picture import storage
 from ptxmma.matrices.pictures.svg_sheet import BLANK, TIMES, colour
+from ptxmma.matrices.pictures.svg_sheet import COLOURS as COLOURS
 
 __all__ = [
     "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "element_letter", "fragment",

@@ -27,6 +27,8 @@ TO = "\u2013"
 _HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
 _STRENGTHS = (0.28, 0.44, 0.60, 0.76)
 _COLOURS = ["#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS]
+#: How many colours there are.
+COLOURS = len(_COLOURS)
 #: The colour of a cell that belongs to nobody.
 BLANK = -1
 
