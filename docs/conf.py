@@ -14,6 +14,13 @@ import ptxmma
 from ptxmma import paths
 from ptxmma.generator import pipeline, write
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_pyproject = tomllib.loads((paths.CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+
 project = "ptxmma"
 author = "the ptxmma authors"
 release = version = ptxmma.__version__
@@ -39,11 +46,12 @@ autodoc_preserve_defaults = True
 napoleon_use_ivar = True
 
 html_theme = "furo"
+if _repository := _pyproject["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]:
+    html_theme_options = {"source_repository": _repository, "source_branch": "main", "source_directory": "docs/"}
 html_title = f"ptxmma {release}"
 html_static_path = ["_static"]
 html_css_files = ["ptxmma.css"]
 html_js_files = ["find.js", "tables.js"]
-html_extra_path = ["../generated/javascript/explorer.html"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

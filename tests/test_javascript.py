@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from ptxmma import sparse
+from ptxmma.catalog import links
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.check import Checker
@@ -140,6 +141,7 @@ def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> No
             "header": answer["header"],
             "peers": list(instruction.evidence.peers),
             "source": instruction.variant.form.source,
+            "page": links.page(instruction),
             "forms": [
                 {"name": form.name, "syntax": form.syntax, "operands": [operand.name for operand in form.operands]}
                 for form in instruction.forms

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import runpy
 import shutil
 import sqlite3
 import subprocess
@@ -201,3 +203,19 @@ def test_an_editable_install_reads_the_checkout(root: Path, tmp_path: Path) -> N
     assert not [name for name in archive.namelist() if name.startswith("ptxmma/")], "a copy would go stale"
     (paths,) = (archive.read(name).decode().splitlines() for name in archive.namelist() if name.endswith(".pth"))
     assert {Path(path) for path in paths} == {root / "codegen", root / "generated" / "python"}
+
+
+def test_links_of_the_readme_lead_somewhere(root: Path) -> None:
+    """On GitHub each path is a file or folder of the repository; package indexes get addresses, or none."""
+    for_an_index = runpy.run_path(str(root / "hatch_build.py"))["for_an_index"]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", readme)
+    assert len(linked) > 10
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert not [path for path in linked if not any(each == path or each.startswith(f"{path.rstrip('/')}/") for each in tracked)]
+    assert "](docs/" not in for_an_index(readme, "")
+    absolute = for_an_index(readme, "https://example.org/ptxmma")
+    assert "](docs/" not in absolute
+    assert "![Which thread" in absolute
+    assert "https://example.org/ptxmma/raw/main/docs/_static/mma_m16n8k16_a.svg" in absolute
+    assert for_an_index("[a](https://b) ![c](d) [`e`](f)", "") == "[a](https://b)  `e`"

@@ -13,6 +13,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from ptxmma import paths
+
 #: A file at another address of a page.
 _REDIRECT = """<!DOCTYPE html>
 <meta charset="utf-8">
@@ -55,6 +57,9 @@ def _write(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     entries = [(title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower())))) for title, address, words in _entries(app.env)]
     (out / "_static" / "pages.js").write_text(f"var PTXMMA_PAGES = {json.dumps(entries, separators=(',', ':'))};\n", encoding="utf-8")
+    explorer = out / "explorer.html"
+    text = paths.EXPLORER.read_text(encoding="utf-8")
+    explorer.write_text(text.replace("<html ", '<html data-reference="reference/" ', 1), encoding="utf-8")
     for document, fields in app.env.metadata.items():
         for alias in str(fields.get(_ALIASES, "")).split():
             path = out / "reference" / f"{alias}.html"

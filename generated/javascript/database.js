@@ -2708,6 +2708,7 @@ export const database = {
     "from": {"title":"type of the elements in memory, where it is another"}
    },
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"shape":["m8n8"],"num":["x1","x2","x4"],"trans":["","trans"],"space":["","shared","shared::cta"],"type":["b16"]},"source":"9.7.14.5.15"},
@@ -2736,6 +2737,7 @@ export const database = {
     "type": {"title":"type of the elements"}
    },
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"shape":["m8n8"],"num":["x1","x2","x4"],"trans":["","trans"],"space":["","shared","shared::cta"],"type":["b16"]},"source":"9.7.14.5.16"},
@@ -2755,6 +2757,7 @@ export const database = {
    "extents": {"shape":{"pattern":"m{rows}n{cols}"}},
    "qualifiers": {"type":{"title":"type of the elements"}},
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [{"qualifiers":{"shape":["m8n8"],"type":["b16"]},"source":"9.7.14.5.17"}],
    "rows": {"forms":"50","accepted":"1","headers":"2","peers":"0"}
@@ -2790,6 +2793,7 @@ export const database = {
     "rounding": {"title":"rounding mode","default":[{"value":"rn","when":[{"atype":["f64"]}],"source":"9.7.14.5.14"}]}
    },
    "shape": "shape",
+   "typed": "atype",
    "places": {"d":"middle","c":"middle","a":"left","b":"top"},
    "forms": [
     {"qualifiers":{"shape":["m8n8k4"],"alayout":["row","col"],"blayout":["row","col"],"dtype":["f32"],"atype":["f16"],"btype":["f16"],"ctype":["f16","f32"]},"source":"9.7.14.5.14"},
@@ -2945,6 +2949,7 @@ export const database = {
     "stype": {"title":"element type of the scale factors"}
    },
    "shape": "shape",
+   "typed": "atype",
    "places": {"d":"middle","c":"middle","a":"left","b":"top"},
    "forms": [
     {"qualifiers":{"spvariant":["sp","sp::ordered_metadata"],"shape":["m16n8k16","m16n8k32"],"dtype":["f16","f32"],"atype":["f16"],"btype":["f16"],"ctype":["=dtype"]},"source":"9.7.14.6.3"},
@@ -3081,6 +3086,7 @@ export const database = {
     "popc": {"title":"population count","usual":"popc"}
    },
    "shape": "shape",
+   "typed": "atype",
    "places": {"d":"middle","a":"left","b":"top"},
    "forms": [
     {"qualifiers":{"shape":["m64n{n}k16"],"aligned":["aligned"],"dtype":["f16","f32"],"atype":["f16"],"btype":["f16"]},"ranges":{"n":[{"first":8,"last":256,"step":8}]},"source":"9.7.15.5.2"},
@@ -3124,6 +3130,7 @@ export const database = {
     "btype": {"title":"element type of B"}
    },
    "shape": "shape",
+   "typed": "atype",
    "places": {"d":"middle","a":"left","b":"top"},
    "forms": [
     {"qualifiers":{"shape":["m64n{n}k32"],"aligned":["aligned"],"dtype":["f16","f32"],"atype":["f16"],"btype":["f16"]},"ranges":{"n":[{"first":8,"last":256,"step":8}]},"source":"9.7.15.6.3"},
@@ -3155,6 +3162,7 @@ export const database = {
    "repeatable": ["sync"],
    "qualifiers": {"aligned":{"title":"all threads of the warpgroup execute it together","usual":"aligned","default":[{"value":"aligned","source":"ptxas 13.5"}]}},
    "shape": "",
+   "typed": "",
    "places": {},
    "forms": [{"qualifiers":{"aligned":["aligned"]},"source":"9.7.15.7.1"}],
    "rows": {"forms":"311","accepted":"25","headers":"100","peers":"0"}
@@ -3172,6 +3180,7 @@ export const database = {
    "repeatable": ["sync"],
    "qualifiers": {"aligned":{"title":"all threads of the warpgroup execute it together","usual":"aligned","default":[{"value":"aligned","source":"ptxas 13.5"}]}},
    "shape": "",
+   "typed": "",
    "places": {},
    "forms": [{"qualifiers":{"aligned":["aligned"]},"source":"9.7.15.7.2"}],
    "rows": {"forms":"311","accepted":"25","headers":"100","peers":"0"}
@@ -3189,6 +3198,7 @@ export const database = {
    "repeatable": ["sync"],
    "qualifiers": {"aligned":{"title":"all threads of the warpgroup execute it together","usual":"aligned","default":[{"value":"aligned","source":"ptxas 13.5"}]}},
    "shape": "",
+   "typed": "",
    "places": {},
    "forms": [{"qualifiers":{"aligned":["aligned"]},"source":"9.7.15.7.3"}],
    "rows": {"forms":"312","accepted":"25","headers":"100","peers":"0"}
@@ -3211,6 +3221,7 @@ export const database = {
     "space": {"title":"state space that is ordered; absent: all"}
    },
    "shape": "",
+   "typed": "",
    "places": {},
    "forms": [
     {"qualifiers":{"proxy":["async"],"space":["","global","shared::cta","shared::cluster"]},"source":"9.7.13.4"},
@@ -3233,6 +3244,7 @@ export const database = {
    "extents": {"shape":{"pattern":"m{m}n{n}k{k}"}},
    "qualifiers": {"layout":{"title":"whether rows or columns lie in memory one after another"},"space":{"title":"state space of the address; without it the address is generic"},"type":{"title":"element type"}},
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"layout":["row","col"],"shape":["m16n16k16","m8n32k16","m32n8k16"],"space":["","global","shared","shared::cta"],"type":["f16","bf16","s8","u8"]},"source":"9.7.14.4.3"},
@@ -3262,6 +3274,7 @@ export const database = {
    "extents": {"shape":{"pattern":"m{m}n{n}k{k}"}},
    "qualifiers": {"layout":{"title":"whether rows or columns lie in memory one after another"},"space":{"title":"state space of the address; without it the address is generic"},"type":{"title":"element type"}},
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"layout":["row","col"],"shape":["m16n16k16","m8n32k16","m32n8k16"],"space":["","global","shared","shared::cta"],"type":["f16","bf16","s8","u8"]},"source":"9.7.14.4.3"},
@@ -3291,6 +3304,7 @@ export const database = {
    "extents": {"shape":{"pattern":"m{m}n{n}k{k}"}},
    "qualifiers": {"layout":{"title":"whether rows or columns lie in memory one after another"},"space":{"title":"state space of the address; without it the address is generic"},"type":{"title":"element type"}},
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"layout":["row","col"],"shape":["m16n16k16","m8n32k16","m32n8k16"],"space":["","global","shared","shared::cta"],"type":["f16","f32","s32"]},"source":"9.7.14.4.3"},
@@ -3320,6 +3334,7 @@ export const database = {
    "extents": {"shape":{"pattern":"m{m}n{n}k{k}"}},
    "qualifiers": {"layout":{"title":"whether rows or columns lie in memory one after another"},"space":{"title":"state space of the address; without it the address is generic"},"type":{"title":"element type"}},
    "shape": "shape",
+   "typed": "type",
    "places": {},
    "forms": [
     {"qualifiers":{"layout":["row","col"],"shape":["m16n16k16","m8n32k16","m32n8k16"],"space":["","global","shared","shared::cta"],"type":["f16","f32","s32"]},"source":"9.7.14.4.4"},
@@ -3360,6 +3375,7 @@ export const database = {
     "satfinite": {"title":"clamp the accumulator instead of wrapping"}
    },
    "shape": "shape",
+   "typed": "atype",
    "places": {"d":"middle","c":"middle","a":"left","b":"top"},
    "forms": [
     {

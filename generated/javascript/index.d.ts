@@ -133,6 +133,8 @@ export interface InstructionSet {
   extents?: Record<string, { pattern?: string; values?: Record<string, Record<string, number>> }>;
   qualifiers?: Record<string, { title: string; usual?: string; default?: { value: string; when?: Record<string, (string | number)[]>[] }[] }>;
   shape: string;
+  /** The qualifier with the type of the first matrix, by which its pages are named. */
+  typed: string;
   places: Record<string, string>;
   forms: FormEntry[];
   /** For each combination of qualifiers, numbers of what it shares with others; `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6. */
@@ -177,6 +179,8 @@ export interface Instruction {
   pattern: SparsityPattern | null;
   /** Where each matrix of a product is drawn: left of the result, on top of it, or in the middle. */
   places: Record<string, string>;
+  /** The address of its page below the site's reference, without `.html`. */
+  page: string;
   group: InstructionGroup;
   /** The number of the extent that ranges. */
   number: number;

@@ -152,6 +152,7 @@ function madeInstruction(group, number) {
     peers: group.peers.map((peer) => peer.replaceAll(`{${extent}}`, String(number))),
     pattern: group.pattern,
     places: entry.places,
+    page: pageOf(group, qualifiers),
     group,
     number,
     get forms() {
@@ -162,6 +163,18 @@ function madeInstruction(group, number) {
       })));
     },
   };
+}
+
+/**
+ * The address of an instruction's page below the reference, as `ptxmma.catalog.links` makes it.
+ * @param {InstructionGroup} group
+ * @param {Texts} qualifiers
+ * @returns {string}
+ */
+function pageOf({ entry, templates, extent }, qualifiers) {
+  const shape = (templates[entry.shape] ?? "").replace(`{${extent}}`, extent.toUpperCase());
+  const name = entry.name.startsWith(`${entry.family}.`) ? entry.name.slice(entry.family.length + 1) : entry.name;
+  return `${entry.family}/${shape ? `${shape}-${qualifiers[entry.typed]}` : name}`;
 }
 
 /**

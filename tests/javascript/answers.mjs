@@ -13,7 +13,7 @@ const answers = {
   functions: () => Object.keys(layouts),
   instructions: () =>
     ptxmma.instructions().map((found) => ({
-      ...Object.fromEntries(["canonical", "identifier", "extents", "documented", "accepted", "header", "peers", "source"].map((key) => [key, found[key]])),
+      ...Object.fromEntries(["canonical", "identifier", "extents", "documented", "accepted", "header", "peers", "source", "page"].map((key) => [key, found[key]])),
       forms: found.forms.map((form) => ({ ...form, operands: form.operands.map((operand) => operand.name) })),
       legal: found.pattern?.legal ?? null,
     })),

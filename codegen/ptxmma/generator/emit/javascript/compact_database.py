@@ -14,7 +14,8 @@ import msgspec
 
 from ptxmma.catalog.cplusplus import header, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.operands import ROLES, Operand
+from ptxmma.catalog.links import first_matrix
+from ptxmma.catalog.operands import ROLES, Operand, matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.matrices.canonical import readable
@@ -128,6 +129,7 @@ class _Rows:
             for name, qualifier in known.get("qualifiers", {}).items()
         }
         data["shape"] = entry.shape
+        data["typed"] = matrices(entry).get(first_matrix(self._catalog.of(entry.name)[0]), "")
         data["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
         data["forms"] = [
             {key: value for key, value in form.items() if key in ("qualifiers", "ranges", "unspelled", "documented", "source")}

@@ -20,6 +20,8 @@ import { Store } from "./state.js";
 /** What is shown where the URL names no instruction, if the database has it. */
 const EXAMPLE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
 const THEME = "ptxmma-theme";
+/** Where the reference is, if this page is part of its site; the site says so in its copy. */
+const reference = document.documentElement.dataset.reference;
 
 const store = new Store();
 const picker = new Picker(store);
@@ -110,6 +112,7 @@ function headline(instruction) {
   return [
     h("span", {}, instruction.title),
     h("span", {}, /^[0-9.]+$/.test(instruction.source) ? `section ${instruction.source}` : instruction.source),
+    reference && h("a", { href: `${reference}${instruction.page}.html` }, "reference page"),
     !instruction.documented && h("span", { class: "observed" }, "not in the manual: assemblers accept it"),
     first && h("span", {}, first, others.length > 0 && h("abbr", { title: others.join("\n") }, ` and ${others.length} more targets`)),
   ];
