@@ -42,7 +42,7 @@ test: .venv/.test
 # What computes with NumPy and ml_dtypes, reads the database with msgspec, and draws with rich.
 test-lowest: .venv/lowest/.ready
 	PYTHONPATH=codegen:generated/python .venv/lowest/bin/python -m pytest -n 0 -p no:cacheprovider \
-	  tests/test_registers.py tests/test_scaling.py tests/test_sparse.py tests/test_shared_memory.py tests/test_list.py
+	  tests/test_registers.py tests/test_scaling.py tests/test_sparse.py tests/test_shared_memory.py tests/test_whole_product.py tests/test_list.py
 
 proof-test: .venv/.proof
 	$(BIN)/python -m pytest tests/proof
