@@ -376,6 +376,18 @@ __device__ __forceinline__ void store_fragment(
 }
 #endif
 
+// `Count` fragments of B beside each other, as one whose registers follow each other: so that ldmatrix fills more of them at once.
+template <class Multiply, uint32_t Count>
+struct side_by_side {
+  using one = typename Multiply::b;
+  struct layout : one::layout {
+    PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return one::row(lane, i % one::elements); }
+    PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return one::col(lane, i % one::elements) + i / one::elements * Multiply::n; }
+  };
+  static constexpr int registers = Count * one::registers, elements = Count * one::elements;
+  using type = uint32_t[registers];
+};
+
 namespace detail {
 
 // Elements that a thread holds of the first columns of a result.
