@@ -31,10 +31,24 @@ _GEMMS = {
     ("s8", "s32", "K", "K", 176, 0, 0): {"IGMMA": 2 * 4, "STSM": 0, "STS": 2 * 6 * 8},
 }
 
+#: Of ``gemm_sm80``: types, majornesses, whether A is sparse; and the machine instructions.  Fragments are fetched once before the loop and
+#: twice in it, with four ``ldmatrix`` for A and four for B; a stage takes six copies, or four for B and two for A and one for the metadata.
+#: There are as many stages less one before the loop.
+_MMAS = {
+    ("bf16", "bf16", "K", "K", False): {"HMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
+    ("f16", "f32", "MN", "MN", False): {"HMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
+    ("s8", "s32", "K", "K", False): {"IMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
+    ("f16", "f16", "K", "MN", True): {"HMMA": 2 * 4 * 4, "LDSM": 3 * 8, "LDGSTS": 3 * 7, "LDS": 3 * 4},
+}
+
+#: Of ``attention_sm90``, which multiplies in three places each: a first block, those with a mask, those without one; the last values.
+_ATTENTION = {"HGMMA": 3 * 8 + 3 * 11, "STSM": 8}
+
 
 def _compile(nvcc: str, source: Path, out: Path, *options: str) -> str:
-    """What the compiler and the assembler say about a source."""
-    command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", f"-I{_EXAMPLES}", *_SM_90A, *options, str(source), "-o", str(out)]
+    """What the compiler and the assembler say about a source; for ``sm_90a`` if no option says otherwise."""
+    target = () if any(option.startswith("-arch") for option in options) else _SM_90A
+    command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", f"-I{_EXAMPLES}", *target, *options, str(source), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -66,10 +80,19 @@ def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expect
     assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
 
 
+def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
+    """The machine instructions of each kernel of this name, by its template arguments."""
+    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
+    code = subprocess.run(["c++filt"], input=code, capture_output=True, text=True, check=True).stdout
+    bodies = re.findall(rf"Function : void {kernel}<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL)
+    return {arguments: _counted(body) for arguments, body in bodies}
+
+
 @pytest.mark.nvcc
-def test_the_program_compiles_without_a_warning(nvcc: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("program", "target"), [("gemm_sm90", ()), ("attention_sm90", ()), ("gemm_sm80", ("-arch=sm_80",))])
+def test_the_program_compiles_without_a_warning(nvcc: str, program: str, target: tuple[str, ...], tmp_path: Path) -> None:
     strict = ["-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra"]
-    assert _compile(nvcc, _EXAMPLES / "gemm_sm90.cu", tmp_path / "gemm", *strict) == ""
+    assert _compile(nvcc, _EXAMPLES / f"{program}.cu", tmp_path / program, *strict, *target) == ""
 
 
 @pytest.mark.nvcc
@@ -89,23 +112,67 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
     said = _compile(nvcc, source, built, "-c", "-Xptxas=-v")
     assert "C75" not in said
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_GEMMS)
-    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
-    code = subprocess.run(["c++filt"], input=code, capture_output=True, text=True, check=True).stdout
-    bodies = dict(re.findall(r"Function : void gemm_sm90::kernel<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
+    bodies = _bodies(built, "gemm_sm90::kernel")
     assert bodies.keys() == names.keys()
     for name, expected in names.items():
-        counted = _counted(bodies[name])
+        counted = bodies[name]
         assert {instruction: counted[instruction] for instruction in expected} == expected, name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
 
 
 @pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+@pytest.mark.parametrize("target", ["80", "86", "120"])
+def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, target: str, tmp_path: Path) -> None:
+    names = {}
+    lines = ['#include "gemm_sm80.cuh"']
+    for (element, result, major_a, major_b, sparse), expected in _MMAS.items():
+        majors = ", ".join(f"(ptxmma_majorness){int(major == 'MN')}" for major in (major_a, major_b))
+        name = f"gemm_sm80::Gemm<ptxmma::{element}, ptxmma::{result}, {majors}, {str(sparse).lower()}>"
+        names[name] = expected
+        lines.append(f"auto get{len(names)}() {{ return gemm_sm80::kernel<{name}>; }}")
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
+    source.write_text("\n".join(lines), encoding="utf-8")
+    said = _compile(nvcc, source, built, f"-arch=sm_{target}", "-cubin", "-Xptxas=-v")
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_MMAS)
+    bodies = _bodies(built, "gemm_sm80::kernel")
+    assert bodies.keys() == names.keys()
+    for name, expected in names.items():
+        assert {instruction: bodies[name][instruction] for instruction in expected} == expected, name
+        assert bodies[name]["LDL"] == bodies[name]["STL"] == 0, name
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
+    """No spills, no advice; and most exponentials come before the wait for the second product, which they run beside."""
+    names = {f"attention_sm90::Attention<ptxmma::{element}, {causal}>" for element in ("bf16", "f16") for causal in ("true", "false")}
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
+    gets = [f"auto get{number}() {{ return attention_sm90::kernel<{name}>; }}" for number, name in enumerate(names)]
+    source.write_text("\n".join(['#include "attention_sm90.cuh"', *gets]), encoding="utf-8")
+    said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
+    assert "C75" not in said
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(names)
+    bodies = _bodies(built, "attention_sm90::kernel")
+    assert bodies.keys() == names
+    for name, counted in bodies.items():
+        assert {instruction: counted[instruction] for instruction in _ATTENTION} == _ATTENTION, name
+        assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
+    beside = [stretch.count("MUFU.EX2") for stretch in re.findall(r"DEPBAR\.LE gsb0, 0x1 (.*?)DEPBAR\.LE gsb0, 0x0 ", code, re.DOTALL)]
+    assert beside == [88 + 2] * 2 * len(names)  # the scores of a thread, and the factors of its two rows
+
+
+@pytest.mark.nvcc
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
-def test_the_gemm_multiplies(nvcc: str, tmp_path: Path) -> None:
-    """All combinations of types and majornesses against a product in float64."""
+@pytest.mark.parametrize(
+    ("kernel", "target"), [("gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("attention_sm90", ())], ids=lambda value: str(value)
+)
+def test_the_kernel_is_right(nvcc: str, kernel: str, target: tuple[str, ...], tmp_path: Path) -> None:
+    """All combinations of types, majornesses and masks against float64."""
     program = tmp_path / "check"
-    _compile(nvcc, _GPU / "check_gemm_sm90.cu", program)
+    _compile(nvcc, _GPU / f"check_{kernel}.cu", program, *target)
     done = subprocess.run([program, "6"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("all right\n")

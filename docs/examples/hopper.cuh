@@ -43,4 +43,11 @@ __device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
   asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
+// 2 to the power of x, to a relative error of 2^-22; what is below 2^-126 becomes 0.
+__device__ __forceinline__ float exp2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 }  // namespace hopper

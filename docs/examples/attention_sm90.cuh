@@ -1,0 +1,376 @@
+// O = softmax(scale * Q * K^T) * V on Hopper, for each head: the forward pass of attention, with heads of 128 elements.
+//
+// A block has three warpgroups. One thread of the first, the producer, has TMA bring Q, K and V into shared memory. Each of the others, the
+// consumers, computes 64 rows of O. It never waits for its own softmax: while the tensor cores compute the scores of the next keys and add
+// the product of the last probabilities and V, it takes the exponentials of the scores between. The consumers take turns at the tensor
+// cores (ping-pong), so that the softmax of one runs beside the products of the other. The probabilities never leave their registers: the
+// accumulator of the first product becomes A of the second.
+// The blocks are persistent: each takes the next tile of O when it has done one. attention_sm90_plan.cuh launches the kernel.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cuda/ptx>
+
+#include <ptxmma/cuda/fragment_moves.cuh>
+#include <ptxmma/cuda/storage.cuh>
+#include <ptxmma/wgmma/bf16_bf16.cuh>
+#include <ptxmma/wgmma/f16_f16.cuh>
+
+#include "hopper.cuh"
+
+namespace attention_sm90 {
+
+namespace ptx = cuda::ptx;
+using ptxmma::shared_address;
+
+// Two neighbours in a row, in one register.
+__device__ inline uint32_t pair(__nv_bfloat16, float x, float y) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(x, y);
+  return reinterpret_cast<const uint32_t&>(both);
+}
+__device__ inline uint32_t pair(__half, float x, float y) {
+  const __half2 both = __floats2half2_rn(x, y);
+  return reinterpret_cast<const uint32_t&>(both);
+}
+
+__host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
+
+constexpr int WARPGROUP = 128, CONSUMERS = 2;
+constexpr ptxmma_majorness K_MAJOR = PTXMMA_MAJORNESS_K, MN_MAJOR = PTXMMA_MAJORNESS_MN;
+constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
+
+// Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
+constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
+
+__device__ __forceinline__ void wait(uint64_t* barrier, uint32_t parity) {
+  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
+  }
+}
+
+__device__ __forceinline__ void arrive(uint64_t* barrier) {
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier);
+}
+
+// A place in a ring of stages, and the parity of the phase that its barriers complete next.
+template <int stages>
+struct Ring {
+  int stage = 0;
+  uint32_t parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+struct Arguments {
+  CUtensorMap q, k, v, o;
+  int batch, heads, heads_per_key;  // so many heads of Q share one of K and V
+  int rows, keys;                   // of each head: of Q and O, of K and V
+  int together;                     // heads that are computed beside each other
+  float scale;                      // of the scores, times log2(e)
+  int* next;                        // 0; counts the tiles that have been given to blocks beyond the first of each
+};
+
+// If causal, row i sees the keys up to i + keys - rows: the last row sees all of them.
+template <class Element, bool causal>
+struct Attention {
+  using Type = ptxmma::storage<Element>;
+  static constexpr int head = 128, width = 176, stages = 2;  // so many keys in a block
+  using First = ptxmma::wgmma<ptxmma::shape<64, width>, ptxmma::f32, Element, Element>;  // Q * K^T
+  using Second = ptxmma::wgmma<ptxmma::shape<64, head>, ptxmma::f32, Element, Element>;  // P * V
+  using Scores = typename First::d;
+  using Sums = typename Second::d;
+  using Probabilities = ptxmma::carried<Scores, typename Second::a>;
+  using Q = typename First::template a_tile<K_MAJOR, SWIZZLE, First::m, head>;
+  using K = typename First::template b_tile<K_MAJOR, SWIZZLE, width, head>;
+  using V = typename Second::template b_tile<MN_MAJOR, SWIZZLE, head, width>;
+  static_assert(!Probabilities::permuted(), "rows of V would have to be permuted");
+  static constexpr int rows = CONSUMERS * First::m;
+
+  struct Shared {
+    alignas(Q::alignment) unsigned char q[CONSUMERS][Q::bytes];  // and O, once Q is no longer needed
+    alignas(K::alignment) unsigned char k[stages][K::bytes];
+    alignas(V::alignment) unsigned char v[stages][V::bytes];
+    uint64_t q_full[CONSUMERS], q_empty[CONSUMERS], k_full[stages], k_empty[stages], v_full[stages], v_empty[stages];
+    int tile[CONSUMERS];  // to which Q belongs
+  };
+
+  // What the columns of scores are to a thread: of two rows, the first and the second.
+  using PerRow = float[2];
+  static __device__ constexpr int row_of(int i) { return Scores::row(0, i) != 0; }
+
+  struct Place {
+    int row, head, batch;
+    int blocks;  // of keys that its rows see, at least 1
+  };
+
+  const Arguments& arguments;
+  Shared& shared;
+  int tiles_of_head = ceil_div(arguments.rows, rows), all_heads = arguments.heads * arguments.batch, tiles = tiles_of_head * all_heads;
+
+  // The keys that a row sees.
+  __device__ __forceinline__ int seen(int row) const {
+    return causal ? min(arguments.keys, row + 1 + arguments.keys - arguments.rows) : arguments.keys;
+  }
+
+  // Some heads are computed beside each other, so that their K and V stay in L2. Of these the tiles that see most keys come first: the
+  // short ones fill the gaps at the end.
+  __device__ __forceinline__ Place place(int number) const {
+    const int group = number / (arguments.together * tiles_of_head), first = group * arguments.together;
+    const int count = min(arguments.together, all_heads - first), rest = number - first * tiles_of_head;
+    const int head = first + rest % count, row = (tiles_of_head - 1 - rest / count) * rows;
+    return {row, head % arguments.heads, head / arguments.heads, max(1, ceil_div(seen(row + rows - 1), width))};
+  }
+
+  // Brings a tile into shared memory, box after box.
+  template <class Tile>
+  static __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int row, int head, int batch, uint64_t* full) {
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{Tile::bytes});
+#pragma unroll
+    for (int box = 0; box < Tile::boxes; ++box) {
+      constexpr bool k_major = Tile::majorness == K_MAJOR;
+      const int element = k_major ? Tile::box_k(box) : Tile::box_x(box), below = k_major ? Tile::box_x(box) : Tile::box_k(box);
+      const int32_t from[] = {element, row + below, head, batch};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + box * Tile::box_bytes, &map, from, full);
+    }
+  }
+
+  __device__ __forceinline__ void produce() {
+    Ring<stages> ring_k, ring_v;
+    uint32_t parity = 1;  // passes in the first round
+    int number = blockIdx.x;
+    for (; number < tiles; parity ^= 1) {
+      const int following = gridDim.x + atomicAdd(arguments.next, 1);
+      if (following == tiles + int(gridDim.x) - 1) *arguments.next = 0;  // the last block to ask leaves it as it was
+      const Place at = place(number);
+      const int key_head = at.head / arguments.heads_per_key;
+      for (int block = at.blocks; block >= 0; --block) {  // from the last keys to the first; V comes one block later than K
+        if (block > 0) {
+          const int stage = ring_k.stage;
+          wait(&shared.k_empty[stage], ring_k.parity ^ 1);
+          load<K>(arguments.k, shared.k[stage], (block - 1) * width, key_head, at.batch, &shared.k_full[stage]);
+          ring_k.next();
+        }
+        if (block == at.blocks) {
+          for (int consumer = 0; consumer < CONSUMERS; ++consumer) {
+            wait(&shared.q_empty[consumer], parity);
+            shared.tile[consumer] = number;
+            load<Q>(arguments.q, shared.q[consumer], at.row + consumer * First::m, at.head, at.batch, &shared.q_full[consumer]);
+          }
+        } else {
+          const int stage = ring_v.stage;
+          wait(&shared.v_empty[stage], ring_v.parity ^ 1);
+          load<V>(arguments.v, shared.v[stage], block * width, key_head, at.batch, &shared.v_full[stage]);
+          ring_v.next();
+        }
+      }
+      number = following;
+    }
+    for (int consumer = 0; consumer < CONSUMERS; ++consumer) {
+      wait(&shared.q_empty[consumer], parity);
+      shared.tile[consumer] = number;  // there is none
+      arrive(&shared.q_full[consumer]);
+    }
+  }
+
+  // Issues the product of Q and a block of keys.
+  __device__ __forceinline__ void multiply_first(typename Scores::type& scores, const unsigned char* q, const Ring<stages>& ring) {
+    wait(&shared.k_full[ring.stage], ring.parity);
+    ptxmma::fence_accumulator(scores);
+    ptxmma::wgmma_fence();
+    const auto a = Q::descriptor(shared_address(q)), b = K::descriptor(shared_address(shared.k[ring.stage]));
+#pragma unroll
+    for (int step = 0; step < Q::steps; ++step) First::call(scores, Q::advance(a, step), K::advance(b, step), step > 0);
+    ptxmma::wgmma_commit_group();
+  }
+
+  using Operands = typename Second::a::type[V::steps];
+
+  // Issues the product of the probabilities and a block of values.
+  __device__ __forceinline__ void multiply_second(typename Sums::type& sums, Operands& operands, int stage) {
+    ptxmma::fence_accumulator(sums);
+    ptxmma::wgmma_fence();
+    const auto b = V::descriptor(shared_address(shared.v[stage]));
+#pragma unroll
+    for (int step = 0; step < V::steps; ++step) Second::call(sums, operands[step], V::advance(b, step), true);
+    ptxmma::wgmma_commit_group();
+  }
+
+  // Turns the scores of a block of keys into probabilities, as far as they are known: relative to the largest score so far. `factors` are
+  // what the sums of earlier blocks are to be multiplied with. If `masked`, rows may see only some of the keys.
+  template <bool masked>
+  __device__ __forceinline__ void soften(
+      typename Scores::type& scores, PerRow& largest, PerRow& totals, PerRow& factors, int row, int key, int thread) {
+    if (masked) {
+#pragma unroll
+      for (int i = 0; i < Scores::elements; ++i) {
+        if (key + int(Scores::col(thread, i)) >= seen(row + Scores::row(thread, i))) scores[i] = -INFINITY;
+      }
+    }
+    PerRow before = {largest[0], largest[1]}, base;
+#pragma unroll
+    for (int i = 0; i < Scores::elements; ++i) largest[row_of(i)] = fmaxf(largest[row_of(i)], scores[i]);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      for (int lanes = 1; lanes <= 2; lanes *= 2) largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffff, largest[r], lanes));
+      base[r] = masked && largest[r] == -INFINITY ? 0 : largest[r] * arguments.scale;  // a row that sees no key yet
+      factors[r] = hopper::exp2(before[r] * arguments.scale - base[r]);
+      totals[r] *= factors[r];
+    }
+#pragma unroll
+    for (int i = 0; i < Scores::elements; ++i) {
+      scores[i] = hopper::exp2(scores[i] * arguments.scale - base[row_of(i)]);
+      totals[row_of(i)] += scores[i];
+    }
+  }
+
+  static __device__ __forceinline__ void carry(Operands& operands, const typename Scores::type& scores) {
+#pragma unroll
+    for (int step = 0; step < V::steps; ++step) {
+      float elements[Second::a::elements];
+      Probabilities::take(elements, scores, step);
+#pragma unroll
+      for (int i = 0; i < Second::a::registers; ++i) operands[step][i] = pair(Type(), elements[2 * i], elements[2 * i + 1]);
+    }
+  }
+
+  // One block further: its scores, and the values of the block before.
+  template <bool masked>
+  __device__ __forceinline__ void advance(typename Scores::type& scores, typename Sums::type& sums, Operands& operands, PerRow& largest,
+                                          PerRow& totals, Ring<stages>& ring_k, Ring<stages>& ring_v, int row, int key, int consumer,
+                                          int thread) {
+    hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
+    multiply_first(scores, shared.q[consumer], ring_k);
+    multiply_second(sums, operands, ring_v.stage);
+    hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
+    ptxmma::wgmma_wait_group<1>();
+    ptxmma::fence_accumulator(scores);
+    if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
+    ring_k.next();
+    PerRow factors;
+    soften<masked>(scores, largest, totals, factors, row, key, thread);
+    // The next values are waited for here because a loop keeps the assembler from moving the exponentials beyond the end of the product.
+    ptxmma::fence_accumulator(scores);
+    const int read = ring_v.stage;
+    ring_v.next();
+    wait(&shared.v_full[ring_v.stage], ring_v.parity);
+    finish(sums, operands, read, thread);
+    carry(operands, scores);
+#pragma unroll
+    for (int i = 0; i < Sums::elements; ++i) sums[i] *= factors[row_of(i)];
+  }
+
+  // Waits for the second product.
+  __device__ __forceinline__ void finish(typename Sums::type& sums, Operands& operands, int stage, int thread) {
+    ptxmma::wgmma_wait_group<0>();
+    ptxmma::fence_accumulator(sums);
+#pragma unroll
+    for (auto& registers : operands) ptxmma::fence_accumulator(registers);
+    if (thread == 0) arrive(&shared.v_empty[stage]);
+  }
+
+  __device__ __forceinline__ void consume(int consumer, int thread) {
+    Ring<stages> ring_k, ring_v;
+    unsigned char* q = shared.q[consumer];
+    if (consumer == 1) hopper::barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
+    for (uint32_t parity = 0;; parity ^= 1) {
+      wait(&shared.q_full[consumer], parity);
+      const int number = shared.tile[consumer];
+      if (number >= tiles) break;
+      const Place at = place(number);
+      const int row = at.row + consumer * First::m, whole = max(0, seen(row)) / width;  // blocks of which its rows see every key
+
+      typename Scores::type scores;
+      typename Sums::type sums = {};
+      Operands operands;
+      PerRow largest = {-INFINITY, -INFINITY}, totals = {}, factors;
+      int block = at.blocks - 1;
+      multiply_first(scores, q, ring_k);
+      ptxmma::wgmma_wait_group<0>();
+      ptxmma::fence_accumulator(scores);
+      if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
+      ring_k.next();
+      soften<true>(scores, largest, totals, factors, row, block * width, thread);
+      carry(operands, scores);
+      wait(&shared.v_full[ring_v.stage], ring_v.parity);
+      while (--block >= whole) {
+        advance<true>(scores, sums, operands, largest, totals, ring_k, ring_v, row, block * width, consumer, thread);
+      }
+      for (; block >= 0; --block) {
+        advance<false>(scores, sums, operands, largest, totals, ring_k, ring_v, row, block * width, consumer, thread);
+      }
+      multiply_second(sums, operands, ring_v.stage);
+      finish(sums, operands, ring_v.stage, thread);
+      ring_v.next();
+      write(sums, totals, at, row, consumer, thread);
+    }
+    if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+  }
+
+  __device__ __forceinline__ void write(
+      typename Sums::type& sums, PerRow& totals, const Place& at, int row, int consumer, int thread) {
+    PerRow inverse;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      for (int lanes = 1; lanes <= 2; lanes *= 2) totals[r] += __shfl_xor_sync(0xffffffff, totals[r], lanes);
+      inverse[r] = totals[r] == 0 ? 0 : __fdividef(1, totals[r]);  // 0: a row that sees no key
+    }
+    uint32_t pairs[Sums::elements / 2];
+#pragma unroll
+    for (int i = 0; i < Sums::elements; i += 2) {
+      pairs[i / 2] = pair(Type(), sums[i] * inverse[row_of(i)], sums[i + 1] * inverse[row_of(i)]);
+    }
+    unsigned char* buffer = shared.q[consumer];
+    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);  // Q has been read
+    ptxmma::store_fragment<Sums, Q>(shared_address(buffer), pairs, thread);
+    ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
+    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    if (thread == 0) {
+#pragma unroll
+      for (int box = 0; box < Q::boxes; ++box) {
+        const int32_t to[] = {int32_t(Q::box_k(box)), row, at.head, at.batch};
+        ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &arguments.o, to, buffer + box * Q::box_bytes);
+      }
+      ptx::cp_async_bulk_commit_group();
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+    }
+    arrive(&shared.q_empty[consumer]);
+  }
+};
+
+template <class A>
+__global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1) kernel(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& shared = *reinterpret_cast<typename A::Shared*>(memory);
+  if (threadIdx.x == 0) {
+    for (const CUtensorMap* map : {&arguments.q, &arguments.k, &arguments.v, &arguments.o}) hopper::prefetch_tensor_map(map);
+    for (uint64_t& barrier : shared.q_full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : shared.q_empty) ptx::mbarrier_init(&barrier, WARPGROUP);
+    for (int stage = 0; stage < A::stages; ++stage) {
+      ptx::mbarrier_init(&shared.k_full[stage], 1);
+      ptx::mbarrier_init(&shared.v_full[stage], 1);
+      ptx::mbarrier_init(&shared.k_empty[stage], CONSUMERS);
+      ptx::mbarrier_init(&shared.v_empty[stage], CONSUMERS);
+    }
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+
+  A attention{arguments, shared};
+  const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
+  if (warpgroup == 0) {
+    hopper::give_registers<24>();
+    if (threadIdx.x < 32 && hopper::elect_one()) attention.produce();
+  } else {
+    hopper::take_registers<240>();
+    attention.consume(warpgroup - 1, threadIdx.x % WARPGROUP);
+  }
+}
+
+}  // namespace attention_sm90

@@ -1,0 +1,86 @@
+// The host's side of attention_sm90.cuh: describes the tensors to TMA, chooses the order of the tiles, launches the kernel.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+#include "attention_sm90.cuh"
+
+namespace attention_sm90 {
+
+// Rows of 128 elements. Strides count elements from one row, head or batch to the next.
+template <class T>
+struct Tensor {
+  T* data;  // a multiple of 16 bytes, as are the strides
+  int64_t row, head, batch;
+};
+
+// A tensor as TMA sees it, of which it moves boxes of a tile.
+template <class Tile, class T>
+cudaError_t describe(CUtensorMap& map, Tensor<T> tensor, int rows, int heads, int batch) {
+  void* encode = nullptr;
+  cudaDriverEntryPointQueryResult support;
+  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &support);
+  if (status != cudaSuccess) return status;
+  constexpr bool k_major = Tile::majorness == K_MAJOR;
+  const cuuint64_t size[] = {k_major ? Tile::k : Tile::x, cuuint64_t(rows), cuuint64_t(heads), cuuint64_t(batch)};
+  const cuuint64_t pitch[] = {tensor.row * sizeof(T), tensor.head * sizeof(T), tensor.batch * sizeof(T)};
+  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer, 1, 1}, stride[] = {1, 1, 1, 1};
+  const CUresult result = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode)(
+      &map, PTXMMA_TENSOR_MAP_DATA_TYPE(Tile::type), 4, const_cast<void*>(static_cast<const void*>(tensor.data)), size, pitch, box, stride,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// An operation that is prepared once, for tensors at these addresses, and may be launched often.
+template <class Element, bool causal>
+class Plan {
+  using Kernel = Attention<Element, causal>;
+  using Type = typename Kernel::Type;
+
+ public:
+  // Q and O have `heads` heads of `rows` rows; K and V have `key_heads`, which divides `heads`, of `keys` rows, at least one. `scale` is
+  // positive. `counter` is a 0 on the device; launches that may run at the same time each need their own.
+  cudaError_t prepare(int batch, int heads, int key_heads, int rows, int keys, float scale, Tensor<const Type> q, Tensor<const Type> k,
+                      Tensor<const Type> v, Tensor<Type> o, int* counter) {
+    int device = 0, multiprocessors = 0, cache = 0;
+    for (const cudaError_t status :
+         {cudaGetDevice(&device), cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+          cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
+          describe<typename Kernel::Q>(arguments_.q, q, rows, heads, batch),
+          describe<typename Kernel::K>(arguments_.k, k, keys, key_heads, batch),
+          describe<typename Kernel::V>(arguments_.v, v, keys, key_heads, batch),
+          describe<typename Kernel::Q>(arguments_.o, o, rows, heads, batch),
+          cudaFuncSetAttribute(kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename Kernel::Shared))}) {
+      if (status != cudaSuccess) return status;
+    }
+    arguments_.batch = batch;
+    arguments_.heads = heads;
+    arguments_.heads_per_key = heads / key_heads;
+    arguments_.rows = rows;
+    arguments_.keys = keys;
+    const int64_t bytes = int64_t(keys) * 2 * Kernel::head * sizeof(Type);  // of K and V of a head, which should fill half of L2
+    arguments_.together = std::min<int64_t>(int64_t(heads) * batch, std::max<int64_t>(1, cache / 2 / bytes) * arguments_.heads_per_key);
+    arguments_.scale = scale * static_cast<float>(M_LOG2E);
+    arguments_.next = counter;
+    blocks_ = std::min(multiprocessors, ceil_div(rows, Kernel::rows) * heads * batch);
+    return cudaSuccess;
+  }
+
+  cudaError_t launch(cudaStream_t stream = nullptr) const {
+    kernel<Kernel><<<blocks_, (1 + CONSUMERS) * WARPGROUP, sizeof(typename Kernel::Shared), stream>>>(arguments_);
+    return cudaGetLastError();
+  }
+
+ private:
+  Arguments arguments_;
+  int blocks_ = 0;
+};
+
+}  // namespace attention_sm90

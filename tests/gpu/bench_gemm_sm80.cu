@@ -1,0 +1,201 @@
+// Times gemm_sm80 against other kernels that use mma.sync: those of cublasLt that are named after Ampere, and CUTLASS's (cutlass_sm80.cu).
+// Prints a table with commas.
+//
+// All of them run in one process, in an order that changes at random from round to round, a few milliseconds each; medians count. So they
+// share what the chip's clock does when it reaches the limit of its power.
+#include <set>
+#include <string>
+
+#include <cublasLt.h>
+#include <cuda.h>
+
+#include "gemm_sm80_plan.cuh"
+#include "numbers.cuh"
+#include "timing.cuh"
+
+int cutlass_bf16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
+int cutlass_f16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
+
+template <class Element>
+struct Library;
+template <>
+struct Library<ptxmma::bf16> {
+  static constexpr cudaDataType_t type = CUDA_R_16BF;
+  static constexpr auto cutlass = cutlass_bf16;
+};
+template <>
+struct Library<ptxmma::f16> {
+  static constexpr cudaDataType_t type = CUDA_R_16F;
+  static constexpr auto cutlass = cutlass_f16;
+};
+
+// A product of cublasLt. It counts columns first: its A is our B.
+struct Product {
+  cublasLtHandle_t library;
+  cublasLtMatmulDesc_t operation;
+  cublasLtMatrixLayout_t a, b, d;
+  const void *data_a, *data_b;
+  void* data_d;
+  void* work;
+  size_t work_size;
+  cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
+    const float one = 1, zero = 0;
+    return cublasLtMatmul(
+        library, operation, &one, data_a, a, data_b, b, &zero, data_d, d, data_d, d, &algorithm, work, work_size, stream);
+  }
+};
+
+// The names of the kernels that an algorithm launches.
+std::string kernels_of(const Product& product, const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) {
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  const cublasStatus_t status = product.run(algorithm, stream);
+  cudaGraph_t graph;
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  std::string names;
+  size_t count = 0;
+  CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  for (cudaGraphNode_t node : nodes) {
+    CUgraphNodeType type;
+    CHECK(cuGraphNodeGetType(node, &type));
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    CUDA_KERNEL_NODE_PARAMS parameters = {};
+    CHECK(cuGraphKernelNodeGetParams(node, &parameters));
+    const char* name = nullptr;
+    if (parameters.func != nullptr) {
+      CHECK(cuFuncGetName(&name, parameters.func));
+    } else {
+      CHECK(cuKernelGetName(&name, parameters.kern));
+    }
+    names += std::string(names.empty() ? "" : "+") + name;
+  }
+  CHECK(cudaGraphDestroy(graph));
+  return status == CUBLAS_STATUS_SUCCESS ? names : "";
+}
+
+bool for_ampere(const std::string& names) {
+  return names.find("+") == std::string::npos && (names.find("ampere") != std::string::npos || names.find("sm80") != std::string::npos);
+}
+
+// The algorithms that run one kernel with mma.sync, one for each kernel and order of tiles.
+std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(const Product& product, cudaDataType_t type, cudaStream_t stream) {
+  std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> algorithms;
+  std::set<std::string> seen;
+  std::vector<int> ids(256);
+  int count = 0;
+  CHECK(cublasLtMatmulAlgoGetIds(
+      product.library, CUBLAS_COMPUTE_32F, CUDA_R_32F, type, type, type, type, static_cast<int>(ids.size()), ids.data(), &count));
+  for (int i = 0; i < count; ++i) {
+    cublasLtMatmulAlgo_t algorithm;
+    CHECK(cublasLtMatmulAlgoInit(product.library, CUBLAS_COMPUTE_32F, CUDA_R_32F, type, type, type, type, ids[i], &algorithm));
+    const auto choices = [&](cublasLtMatmulAlgoCapAttributes_t what) {
+      size_t bytes = 0;
+      cublasLtMatmulAlgoCapGetAttribute(&algorithm, what, nullptr, 0, &bytes);
+      std::vector<int> values(bytes / sizeof(int));
+      if (bytes > 0) CHECK(cublasLtMatmulAlgoCapGetAttribute(&algorithm, what, values.data(), bytes, &bytes));
+      if (values.empty()) values.push_back(0);
+      return values;
+    };
+    for (const int tile : choices(CUBLASLT_ALGO_CAP_TILE_IDS)) {
+      for (const int stages : choices(CUBLASLT_ALGO_CAP_STAGES_IDS)) {
+        for (const int swizzle : {0, 1}) {
+          cublasLtMatmulAlgo_t one = algorithm;
+          cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile);
+          cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_STAGES_ID, &stages, sizeof stages);
+          cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, &swizzle, sizeof swizzle);
+          cublasLtMatmulHeuristicResult_t result;
+          if (cublasLtMatmulAlgoCheck(
+                  product.library, product.operation, product.a, product.b, product.d, product.d, &one, &result) != CUBLAS_STATUS_SUCCESS ||
+              result.workspaceSize > product.work_size) {
+            continue;
+          }
+          const std::string name = kernels_of(product, one, stream);
+          if (!for_ampere(name) || !seen.insert(name + std::to_string(swizzle)).second) continue;
+          algorithms.push_back({name, one});
+        }
+      }
+    }
+  }
+  return algorithms;
+}
+
+template <class Element>
+double bench(cublasLtHandle_t library, const char* name, int m, int n, int k, int rounds) {
+  using T = ptxmma::storage<Element>;
+  DeviceArray<T> a(size_t(m) * k), b(size_t(n) * k), d(size_t(m) * n);
+  DeviceArray<char> work(64 << 20);
+  fill_normal<<<1024, 256>>>(a.data, a.size, 1);
+  fill_normal<<<1024, 256>>>(b.data, b.size, 2);
+  CHECK(cudaDeviceSynchronize());
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+
+  gemm_sm80::Plan<Element, Element> plan;
+  CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
+  std::vector<Candidate> candidates;
+  candidates.push_back({[&](cudaStream_t on) { CHECK(plan.launch(on)); }, {}});
+
+  Product product = {library, nullptr, nullptr, nullptr, nullptr, b.data, a.data, d.data, work.data, work.size};
+  const cublasOperation_t transpose = CUBLAS_OP_T;
+  CHECK(cublasLtMatmulDescCreate(&product.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  CHECK(cublasLtMatmulDescSetAttribute(product.operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose));
+  CHECK(cublasLtMatrixLayoutCreate(&product.a, Library<Element>::type, k, n, k));
+  CHECK(cublasLtMatrixLayoutCreate(&product.b, Library<Element>::type, k, m, k));
+  CHECK(cublasLtMatrixLayoutCreate(&product.d, Library<Element>::type, n, m, n));
+  std::vector<std::string> names = {"ours"};
+  const auto algorithms = ampere_algorithms(product, Library<Element>::type, stream);
+  for (const auto& [kernel, algorithm] : algorithms) {
+    candidates.push_back({[&, algorithm = &algorithm](cudaStream_t on) { CHECK(product.run(*algorithm, on)); }, {}});
+    names.push_back(kernel);
+  }
+  for (int choice = 0; choice < 5; ++choice) {
+    candidates.push_back({[&, choice](cudaStream_t on) { CHECK(Library<Element>::cutlass(choice, m, n, k, a.data, b.data, d.data, on)); }, {}});
+    names.push_back("CUTLASS " + std::to_string(choice));
+  }
+
+  // A few rounds tell which of each library is fastest; it is measured with care.
+  measure(candidates, 3, 1, stream);
+  const auto fastest = [&](size_t first, size_t last) {
+    size_t best = first;
+    for (size_t i = first; i < last; ++i) best = candidates[i].median() < candidates[best].median() ? i : best;
+    return best;
+  };
+  const size_t cutlass = fastest(algorithms.size() + 1, candidates.size());
+  const size_t cublas = algorithms.empty() ? cutlass : fastest(1, algorithms.size() + 1);
+  std::vector<Candidate> best = {candidates[0], candidates[cublas], candidates[cutlass]};
+  for (Candidate& candidate : best) candidate.times.clear();
+  measure(best, rounds, 5, stream);
+
+  const float ours = best[0].median(), of_cublas = best[1].median(), of_cutlass = best[2].median(), least = std::min(of_cublas, of_cutlass);
+  const double work_done = 2e-9 * m * n * k;
+  const std::string speed_of_cublas = algorithms.empty() ? "" : std::to_string(std::lround(work_done / of_cublas));
+  std::printf("%s,%d x %d x %d,%.0f,%s,%.0f,%.3f\n", name, m, n, k, work_done / ours, speed_of_cublas.c_str(), work_done / of_cutlass,
+              least / ours);
+  std::fprintf(stderr, "%s, %s\n", names[cublas].c_str(), names[cutlass].c_str());
+  std::fflush(stdout);
+  for (cublasLtMatrixLayout_t layout : {product.a, product.b, product.d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
+  CHECK(cublasLtMatmulDescDestroy(product.operation));
+  CHECK(cudaStreamDestroy(stream));
+  return least / ours;
+}
+
+template <class Element>
+void bench_all(cublasLtHandle_t library, const char* name, int rounds) {
+  double ratios = 1;
+  const int sizes[][3] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}};
+  for (const auto& size : sizes) ratios *= bench<Element>(library, name, size[0], size[1], size[2], rounds);
+  std::printf("%s,geometric mean,,,,%.3f\n", name, std::cbrt(ratios));
+}
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  CHECK(cuInit(0));
+  cublasLtHandle_t library;
+  CHECK(cublasLtCreate(&library));
+  std::printf("types,m x n x k,TFLOP/s,cuBLAS with mma.sync,CUTLASS,ratio to the better\n");
+  bench_all<ptxmma::bf16>(library, "bf16", rounds);
+  bench_all<ptxmma::f16>(library, "f16", rounds);
+  CHECK(cublasLtDestroy(library));
+  return EXIT_SUCCESS;
+}
