@@ -61,7 +61,7 @@ lint: .venv/.lint
 	$(BIN)/mypy
 
 docs: .venv/.docs
-	$(BIN)/sphinx-build -n -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -n -W --keep-going -j auto -b html docs docs/_build/html
 
 bench: .venv/.all
 	$(BIN)/python tests/bench.py

@@ -722,6 +722,11 @@ def test_examples_in_cuda_compile(
         assert done.returncode == 0, (target, done.stderr[:3000])
 
 
+def test_every_picture_opens_the_explorer(outputs: dict[str, str]) -> None:
+    for path, text in outputs.items():
+        assert text.count("figure:: ") == len(re.findall(r":target: (?:\.\./)+explorer\.html", text)), path
+
+
 # --- the site ---------------------------------------------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     yield "types", "types", types_page.page(spec, gallery)
     yield "targets", "targets", targets_page.page(spec, forms)
     if spec.granularities:
-        yield "sparsity", "sparsity", sparsity_page.page(spec, gallery)
+        yield "sparsity", "sparsity", sparsity_page.page(catalog, gallery)
     if spec.block_scaling:
         yield "block_scaling", "block_scaling", sparsity_page.block_scaling(spec)
     if spec.shared_memory is not None:

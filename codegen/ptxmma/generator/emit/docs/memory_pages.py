@@ -30,6 +30,7 @@ def descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
             code=("name",),
             without=("width", "unit"),
         ),
+        "explorer": f"../{EXPLORER}{explorer(v='memory')}",
         "picture_name": gallery.other("descriptor", lambda: _picture(memory)),
         "base_offset": to_latex(memory.base_offset),
         "alignment": str(memory.alignment),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.operands import ROLES
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
@@ -12,8 +14,10 @@ from ptxmma.generator.emit.formula_text import cases_to_latex, to_latex
 from ptxmma.model import Choice, Granularity, InstructionSet, Spec
 
 
-def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
+def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
     """What the page of sparsity shows."""
+    spec = catalog.database.spec
+    shown = {one.metadata.granularity.name: one.canonical for one in reversed([*catalog.all(lambda entry: entry.sparse)])}
     alike: dict[str, list[Granularity]] = {}
     for pattern in spec.granularities:
         alike.setdefault(gallery.storage(pattern), []).append(pattern)
@@ -33,6 +37,7 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
                 "name": rest.text(group[0].name),
                 "text": rest.text(group[0].text),
                 "picture": picture,
+                "explorer": f"../{EXPLORER}{explorer(v='sparsity', i=shown[group[0].name])}" if group[0].name in shown else "",
                 "choices": [f"{rest.text(choice.text)} (source: {rest.source(choice.source)})" for choice in _choices(spec, group[0])],
                 "fields": _field_table(spec, group[0]),
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ptxmma.catalog.links import EXPLORER
 from ptxmma.generator.emit.docs import struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
@@ -30,6 +31,7 @@ def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
         "carriers": struct_tables.table(
             types.carriers, titles={"elements": "With elements", "registers": "Register types", "spaces": "Variables in"}
         ),
+        "explorer": f"../{EXPLORER}",
         "picture_name": gallery.other("types", lambda: _types_picture(types.elements)) if types.elements else "",
         "container_picture": gallery.other("containers", lambda: _containers_picture(types.containers, by_name))
         if types.containers
