@@ -82,7 +82,7 @@ if (typeof document !== "undefined") {
     if (results && query) {
       entries().then((all) => {
         const found = PtxmmaFind.find(all, query);
-        if (found.length) results.before(list(found));
+        if (found.length) results.before(Object.assign(document.createElement("h1"), {textContent: "Best matches"}), list(found));
       });
     }
     const box = document.querySelector(".sidebar-search");

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 #: A wider or higher matrix is cut into panels of this many cells.
 PANEL = 32
-WIDEST, NARROWEST = 1270, 316
+WIDEST, NARROWEST = 940, 316
 CELL_WIDTH, WIDE_CELL, CELL_HEIGHT = 34, 44, 26
 AXIS, MARGIN = 44, 10
 

@@ -51,5 +51,7 @@ def _caption(group: Sequence[Use]) -> str:
     text += f" with {' or '.join(map(rest.code, modifiers))}" if modifiers else ""
     counts = list(dict.fromkeys((use.elements, use.registers) for use in group if use.elements))
     if len(counts) == 1:
-        text += f": {counts[0][0]} elements in {counts[0][1]} registers" if counts[0][0] != "1" else ": one element"
+        elements, registers = counts[0]
+        holders = "one register" if registers == "1" else f"{registers} registers"
+        text += f": {elements} elements in {holders}" if elements != "1" else ": one element"
     return f"{text}. {rest.codes(dict.fromkeys(use.layout.name for use in group))}"

@@ -27,7 +27,7 @@ def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str
         rows.append(
             (
                 rest.link(name, rest.label("family", name)),
-                rest.text(entries[0].title),
+                rest.text(next((entry for entry in entries if entry.operation == "multiply"), entries[0]).title),
                 rest.codes(entry.name for entry in entries),
                 str(sum(len(row.members) for entry in entries for row in forms[entry.name])),
                 family.needs(spec, earliest),
