@@ -27,7 +27,7 @@ from ptxmma.generator.emit.javascript.bundle import bundled
 from ptxmma.matrices.accesses import access_patterns
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.canonical import readable
-from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.shared_memory import SharedLayout
 from ptxmma.model.formula import evaluate, parse
 
@@ -354,6 +354,24 @@ def test_images_are_those_of_the_library(ask: Ask) -> None:
         box = _or_none(functools.partial(getattr, layout, "tma"))
         assert (list(answer["tma"].values()) if isinstance(answer["tma"], dict) else None) == (None if box is None else list(box)), options
     assert accepted > 100
+
+
+def test_suspicions_of_descriptors_are_those_of_the_library(ask: Ask) -> None:
+    random = np.random.default_rng(0)
+    fields = random.integers(0, 1 << 14, (400, 3)) * random.integers(0, 2, (400, 3)) & ~random.choice([0, 7, 63], (400, 3))
+    numbers = [
+        int(a) | int(b) << 16 | int(c) << 32 | int(h) << 49 for (a, b, c), h in zip(fields, random.integers(0, 1 << 15, 400), strict=True)
+    ]
+    numbers += [mode << 62 | sbo << 32 | 1 << 16 for mode in range(4) for sbo in range(1, 80)]
+    numbers += [0x4000004000010040, 0x4000040000000040, 0, (1 << 64) - 1]
+    asked = [(number, majorness) for number in numbers for majorness in (None, "K", "MN")]
+    answers = ask([{"ask": "suspicions", "bits": hex(number), "majorness": majorness} for number, majorness in asked])
+    rules = set()
+    for (number, majorness), answer in zip(asked, answers, strict=True):
+        expected = suspicions(number, majorness)
+        assert [tuple(each) for each in answer] == [tuple(each) for each in expected], hex(number)
+        rules |= {each.rule for each in expected}
+    assert rules == {"unused", "base", "pattern", "zero", "overlap", "phase", "bytes", "reach"}
 
 
 def test_descriptors_are_read_as_the_library_reads_them(ask: Ask) -> None:

@@ -3474,6 +3474,20 @@ export const database = {
    {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3,"source":"9.7.15.5.1.2.2"},
    {"name":"swizzle","title":"swizzle mode","low":62,"width":2,"source":"9.7.15.5.1.2.2"}
   ],
-  "readable": {"K":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"MN":["f16","bf16"]}
+  "readable": {"K":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"MN":["f16","bf16"]},
+  "strides": {
+   "K": {
+    "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "32B": {"all":["sbo"],"users":{"lbo":["B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "64B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "128B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
+   },
+   "MN": {
+    "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "32B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "64B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+    "128B": {"all":["sbo"],"users":{"lbo":["B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
+   }
+  }
  }
 };

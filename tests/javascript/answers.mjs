@@ -42,6 +42,7 @@ const answers = {
     return found.forms.map((form) => ({ ptx: ptxmma.ptxText(found, form), assembly: ptxmma.inlineAssembly(found, form), call: ptxmma.wrapperCall(found, form) }));
   },
   indexFunctions: () => ptxmma.layoutNames.map((name) => [ptxmma.cFunctions(ptxmma.layout(name)), ptxmma.pythonFunctions(ptxmma.layout(name))]),
+  suspicions: ({ bits, majorness }) => ptxmma.suspicions(BigInt(bits), majorness).map(({ field, rule, text }) => [field, rule, text]),
   csv: ({ spelling, operand, chosen }) => ptxmma.csvText(ptxmma.arrangements(ptxmma.instruction(spelling)).get(operand), chosen),
   image: (options) => {
     try {

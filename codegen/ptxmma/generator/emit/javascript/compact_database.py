@@ -18,7 +18,8 @@ from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import ROLES, Operand, matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
-from ptxmma.matrices.canonical import readable
+from ptxmma.matrices.canonical import canonical, memory_of, readable
+from ptxmma.matrices.descriptors import stride_users, used_strides
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, InstructionSet, Layout, Spec, formula
 
@@ -77,8 +78,26 @@ def _data(catalog: Catalog) -> dict[str, Any]:
     if memory is not None:
         kept = {"alignment", "banks", "tensor_map", "swizzles", "layouts", "descriptor"}
         types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in memory.layouts}
-        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept} | {"readable": types}
+        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept} | {
+            "readable": types,
+            "strides": _strides(catalog),
+        }
     return data
+
+
+def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """By majorness and swizzle: the strides that all operands use, and which operands use each at all."""
+    memory = memory_of(catalog.database)
+    return {
+        majorness: {
+            name: {"all": sorted(used_strides(layout, catalog.database)), "users": stride_users(layout, catalog.database)}
+            for each in memory.layouts
+            if each.majorness == majorness
+            for name in each.swizzles
+            for layout in [canonical(memory, majorness, name)]
+        }
+        for majorness in dict.fromkeys(each.majorness for each in memory.layouts)
+    }
 
 
 def _without_empty(**values: Any) -> dict[str, Any]:

@@ -223,7 +223,16 @@ export interface MemoryFacts {
   layouts: { majorness: string; swizzles: string[]; cute: string; lbo: string; sbo: string; source: string }[];
   /** The element types that instructions read with a majorness. */
   readable: Record<string, string[]>;
+  /** By majorness and swizzle: the strides that all operands use, and who uses each at all. */
+  strides: Record<string, Record<string, { all: string[]; users: Record<string, string[]> }>>;
   descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string; source: string }[];
+}
+
+/** A probable mistake in a descriptor; the field is empty for bits that belong to none. */
+export interface Suspicion {
+  field: string;
+  rule: string;
+  text: string;
 }
 
 export interface ImageOptions {

@@ -8,6 +8,7 @@ export { arrangements, bitsOf } from "./arrangements.js";
 export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
 export { decodedDescriptor, encodedDescriptor, memoryFacts } from "./descriptors.js";
+export { suspicions } from "./suspicions.js";
 export { MemoryImage, readableTypes } from "./images.js";
 export { compressedRow, fieldBits, keptColumns, prunedRow } from "./sparsity.js";
 export { cFunctions, csvText, inlineAssembly, ptxText, pythonFunctions, shortName, wrapperCall } from "./source_texts.js";

@@ -1,6 +1,7 @@
 /** A matrix descriptor, editable both ways; steps along k, and the box of TMA. */
 
 import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../descriptors.js";
+import { suspicions } from "../suspicions.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
 
 /** @typedef {import("../images.js").MemoryImage} MemoryImage */
@@ -20,10 +21,11 @@ export class DescriptorPart {
     this.error = h("p", { class: "error", role: "alert" });
     this.strip = h("div", { class: "bits", role: "group", "aria-label": "Bits of the descriptor" });
     this.fields = h("div", { class: "fields" });
+    this.doubts = h("ul", { class: "doubts", "aria-label": "Suspicions" });
     this.steps = h("div", { class: "steps" });
     /** @type {MemoryImage | null} */
     this.image = null;
-    this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.steps);
+    this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.doubts, this.steps);
   }
 
   /**
@@ -39,6 +41,7 @@ export class DescriptorPart {
     this.error.textContent = "";
     this.#strip(bits);
     this.#fields(bits, image !== null && bits !== own);
+    fill(this.doubts, suspicions(bits, image?.majorness).map(({ text }) => h("li", {}, text)));
     fill(this.steps, image && bits === own ? this.#steps(image, state, depthBytes) : []);
   }
 
