@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import advice, asm_operands, async_protocol, flow
+from ptxmma.check import advice, asm_operands, async_protocol, costs, flow
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
@@ -62,6 +62,7 @@ class Checker:
         self._legality = Legality(entries)
         self._diagnoses = Diagnoses(entries)
         self._advice = advice.Advice(entries)
+        self._emulation = costs.Emulation(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
         #: Opcodes, values of operands, targets and versions that have no findings.
@@ -166,7 +167,8 @@ class Checker:
             return
         for hazard in flow.hazards(function, protocol):
             token = Token(b" " * hazard.length, hazard.offset)
-            yield Remark(token, "warning", hazard.rule, hazard.message), hazard.instruction.encode()
+            yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
+        yield from costs.of_loops(function, protocol)
 
     def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:
         """The remarks on one instruction."""
@@ -209,11 +211,14 @@ class Checker:
         remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
         for remark in remarks:
             yield Remark(whole, *remark)
+        emulated = self._emulation.remark(instruction, target) if supported else ""
+        if emulated:
+            yield Remark(whole, "note", "emulated", emulated)
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
             yield Remark(function.operand(statement, place), severity, rule, message)
         if not instruction.sparse:
-            if exact and supported and not faults and not remarks and not placed and len(self._sound) < _MOST_SOUND:
+            if exact and supported and not (faults or remarks or placed or emulated) and len(self._sound) < _MOST_SOUND:
                 self._sound.add(key)
         elif not any(fault.severe for fault in faults):
             for place, message in self._advice.of_metadata(function, statement, instruction, values):

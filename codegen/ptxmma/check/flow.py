@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.branch_graph import Graph
+from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import Access, Operation, State, on_both, on_either, rename
 from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
 from ptxmma.ptx.statements import Token
@@ -42,6 +43,7 @@ class Hazard(NamedTuple):
         rule: a key of :data:`ptxmma.check.rules.RULES`.
         instruction: the asynchronous instruction as it is written.
         message: what is wrong, and what to do.
+        severity: of the finding.
     """
 
     offset: int
@@ -49,6 +51,7 @@ class Hazard(NamedTuple):
     rule: str
     instruction: str
     message: str
+    severity: Severity = "warning"
 
 
 def first_issue(function: Function, rules: Protocol) -> Token | None:
@@ -136,7 +139,7 @@ class _Walk:
     def _commit(self, state: State, _: Event) -> None:
         for operations in (state.accumulators, state.fragments):
             for name, at in operations.items():
-                operations[name] = Operation(at.age + 1, at.offset)
+                operations[name] = at._replace(age=at.age + 1)
 
     def _wait(self, state: State, event: Event) -> None:
         for operations in (state.accumulators, state.fragments):
@@ -170,14 +173,15 @@ class _Walk:
         if busy is not None:
             self._early(state, event, busy, state.accumulators[busy], "is read", "write")
         self._order(state, event, shape)
+        self._copied(state, event)
         for name in event.written:
-            self._hold(state.accumulators, name, Operation(-1, event.offset), event.predicated)
+            self._hold(state.accumulators, name, Operation(-1, event.offset, name), event.predicated)
             if not event.predicated:
                 state.accessed[name] = Access(shape, event.offset)
             elif name in state.accessed and state.accessed[name].shape != shape:
                 del state.accessed[name]
         for name in event.read:
-            self._hold(state.fragments, name, Operation(-1, event.offset), event.predicated)
+            self._hold(state.fragments, name, Operation(-1, event.offset, name), event.predicated)
 
     def _hold(self, operations: dict[bytes, Operation], name: bytes, operation: Operation, predicated: bool) -> None:
         if not predicated:
@@ -201,6 +205,16 @@ class _Walk:
         self._report(event.offset, len(event.opcode), "missing-fence", event.opcode, what, self._rules.fence_source)
         state.unfenced = False
         state.accessed.clear()
+
+    def _copied(self, state: State, event: Event) -> None:
+        """Report an accumulator that is another one of an instruction at work, under a new name."""
+        busy = ((name, state.accumulators[name]) for name in event.written if name in state.accumulators)
+        name, at = next(((name, at) for name, at in busy if at.register != name), (b"", None))
+        if at is not None:
+            text = f"{_plain(name)} is a copy of {_plain(at.register)}, which the {self._name(event)} of line {self._line(at.offset)} may "
+            text += "still write: ptxas runs the two one after the other (C7514); use one accumulator, or wait first"
+            hazard = Hazard(event.offset, len(event.opcode), "copied-accumulator", event.opcode.decode(), text, "note")
+            self._reported.setdefault(event.offset, hazard)
 
     def _early(self, state: State, event: Event, name: bytes, at: Operation, how: str, does: str) -> None:
         """Report a missing wait."""

@@ -9,10 +9,17 @@ _Known = TypeVar("_Known")
 
 
 class Operation(NamedTuple):
-    """An asynchronous instruction that may still be at work: so many groups were committed after it, -1 before its own."""
+    """An asynchronous instruction that may still be at work.
+
+    Attributes:
+        age: how many groups were committed after it; -1 before its own.
+        offset: where it stands.
+        register: the one that it names; ``mov`` may have given it others.
+    """
 
     age: int
     offset: int
+    register: bytes
 
 
 class Access(NamedTuple):

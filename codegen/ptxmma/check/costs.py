@@ -1,0 +1,94 @@
+"""What is right but costs time: advice about the loops of asynchronous instructions, and about instructions that a chip emulates."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ptxmma.catalog.target_names import target_named
+from ptxmma.check.remarks import Remark
+from ptxmma.ptx.statements import Token
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.check.async_protocol import Protocol
+    from ptxmma.ptx.statements import Function
+
+_JUMP = re.compile(rb"^\s*(?P<label>[\w$%]+)\s*:(?!:)|\bbra(?:\.uni)?\s+(?P<target>[\w$%]+)\s*;", re.MULTILINE)
+#: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
+_RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")
+
+
+def of_loops(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
+    """The remarks on the innermost loops that issue asynchronous instructions, each with the opcode that it is about."""
+    opcodes = protocol.opcodes
+    if not any(opcode in function.text for opcode in opcodes.issues):
+        return
+    issue = re.compile(rb"(?<![\w$%.])(?:" + b"|".join(map(re.escape, opcodes.issues)) + rb")(?=[.\s])[\w.:]*")
+    fence = opcodes.fence.decode()
+    for start, stop in _innermost(function.text, issue):
+        first = issue.search(function.text, start, stop)
+        assert first  # the loop was chosen for it
+        token = Token(first[0], first.start())
+        if function.text.find(opcodes.fence, start, stop) < 0 and opcodes.fence in function.text[:start]:
+            text = f"the loop repeats it, and {fence} stands before the loop: ptxas may add one in each round (C7519); write it inside"
+            yield Remark(token, "note", "fence-outside-loop", text), first[0]
+        if release := _RELEASE.search(function.text, start, stop):
+            text = "it waits for all memory accesses of the thread: leave out .release.cluster if it says that operands were read"
+            yield Remark(Token(release[0], release.start()), "note", "release-in-loop", text), release[0]
+
+
+def _innermost(text: bytes, wanted: re.Pattern[bytes]) -> list[tuple[int, int]]:
+    """The smallest loops, from their label to the branch back, that have something in them."""
+    labels: dict[bytes, int] = {}
+    loops: list[tuple[int, int]] = []
+    for match in _JUMP.finditer(text):
+        if match["label"] is not None:
+            labels[match["label"]] = match.start()
+        elif match["target"] in labels:
+            start = labels[match["target"]]
+            if wanted.search(text, start, match.end()) and not any(start <= other for other, _ in loops):
+                loops.append((start, match.end()))
+    return loops
+
+
+class Emulation:
+    """Which instructions a chip executes as several."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._spec = catalog.database.spec
+        self.remark = functools.lru_cache(maxsize=1 << 10)(self._remark)
+
+    def _remark(self, instruction: Instruction, target: str) -> str:
+        """What to say of an instruction on a target; ``""`` if nothing is known, or the chip has it."""
+        if not target or self._loads_itself(instruction):
+            return ""
+        for run in instruction.evidence.executed:
+            if run.native is False and self._same(run.chip, target):
+                how = "ordinary code" if run.machine == ("none",) else " and ".join(run.machine)
+                return f"{run.chip} executes it as {how}; {self._instead(instruction, run.chip)}"
+        return ""
+
+    def _loads_itself(self, instruction: Instruction) -> bool:
+        """Whether its family loads its fragments itself: its shapes are several instructions on every chip."""
+        family = instruction.family
+        return any(entry.operation == "load" for entry in self._spec.instructions if entry.family == family)
+
+    def _same(self, chip: str, target: str) -> bool:
+        """Whether a target is the one of a chip, with or without its own features."""
+        try:
+            return target_named(self._spec, chip).rstrip("af") == target.rstrip("af")
+        except ValueError:
+            return False
+
+    def _instead(self, instruction: Instruction, chip: str) -> str:
+        """What multiplies the same types on the chip."""
+        types = {key: value for key, value in instruction.qualifiers.items() if key in ("atype", "btype", "dtype")}
+        for other in self._catalog.all():
+            runs = (run.native for run in other.evidence.executed if run.chip == chip)
+            if other.sparse == instruction.sparse and types.items() <= other.qualifiers.items() and any(runs):
+                return f"{other.canonical} is one instruction there"
+        return "no other instruction multiplies these types there"
