@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import shutil
 import time
@@ -27,7 +26,7 @@ from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.operations import operation
 from ptxmma.model import ElementType, Spec
 from random_operands import Draw, Operands, one_of_each
-from random_rounding import Number, Rounding, added, multiplied
+from random_rounding import Chip, Number, Rounding, added, drawn, floating
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -68,89 +67,6 @@ def test_overflow_saturates_or_wraps(saturate: bool, expected: int) -> None:
 
 
 # --- a chip that does what the manual says, in exact arithmetic ------------------------------------------------------------------
-
-
-@functools.cache
-def floating() -> list[Instruction]:
-    """One floating-point instruction for each kind of arithmetic."""
-    by_semantics: dict[object, Instruction] = {}
-    for instruction in one_of_each():
-        types = [instruction.qualifiers.get(name) for name in ("atype", "btype", "ctype", "dtype", "stype", "rounding", "scale_vec")]
-        if layouts.element_type(instruction.database.spec, str(types[0])).form == "float":
-            assert instruction.shape is not None
-            by_semantics.setdefault((instruction.variant.instruction.name, instruction.shape[2], *types), instruction)
-    return list(by_semantics.values())
-
-
-def drawn(where: str) -> Draw:
-    """Random numbers: in the middle of a type's range, the smallest, the largest, or any bits, with infinities and NaNs."""
-
-    def draw(element: ElementType, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-        dtype = elements.dtype(element)
-        if where == "anywhere":
-            bits = element.bits if element.sign else element.exponent + element.mantissa
-            return random.integers(0, (1 << bits) - 1, shape, np.uint64, endpoint=True).astype(elements.bits_dtype(element)).view(dtype)
-        least = 1 - element.bias
-        low, high = {"middle": (-6, 6), "smallest": (least - element.mantissa, least + 2), "largest": (element.emax - 2, element.emax)}[
-            where
-        ]
-        exponents = random.integers(max(low, least - element.mantissa), min(high, element.emax), shape, endpoint=True)
-        magnitudes = np.minimum((1 + random.random(shape)) * np.exp2(exponents), element.largest) * (random.random(shape) > 0.1)
-        return np.asarray(magnitudes * random.choice([-1, 1] if element.sign else [1], shape)).astype(dtype)
-
-    return draw
-
-
-class Chip:
-    """Sums terms in a random order, and makes every choice that the manual leaves open."""
-
-    def __init__(self, instruction: Instruction, operands: Operands, random: np.random.Generator) -> None:
-        spec, semantics = instruction.database.spec, instruction.semantics()[0]
-        self._random, self._instruction, self._operands = random, instruction, operands
-        self._types = {name: layouts.element_type(spec, instruction.qualifiers[f"{name}type"]) for name in "abd"}
-        self._types["c"] = layouts.element_type(spec, instruction.qualifiers.get("ctype") or instruction.qualifiers["dtype"])
-        stated = {"rz": "zero", "rm": "down", "rp": "up"}.get(instruction.qualifiers.get("rounding", ""), semantics.rounds)
-        sums, f32 = (layouts.element_type(spec, name) for name in (semantics.sums, "f32"))
-        self._round = Rounding(sums, self._types["d"], how=stated, random=random)
-        self._to_d = Rounding(self._types["d"], how=stated, random=random)
-        self._products = Rounding(f32, how="", random=random) if sums.bits <= 32 and random.integers(2) else (lambda exact: exact)
-        self._flushes = "subnormal inputs" in semantics.unspecified and bool(random.integers(2))
-        self._low_bits = "drop" if semantics.truncates else "keep"
-        if any("low bits" in what for what in semantics.unspecified):
-            self._low_bits = str(random.choice(["keep", "drop", "away", "nearest"]))
-
-    def _read(self, numbers: Array, element: ElementType) -> list[float]:
-        """Inputs as this chip reads them."""
-        if element.name == "tf32":
-            bits = numbers.view(np.uint32)
-            rounding = {"keep": 0, "drop": 0, "away": 0x1FFF, "nearest": 0x1000}[self._low_bits]
-            bits = np.where(np.isfinite(numbers), bits + np.uint32(rounding), bits)
-            numbers = (bits if self._low_bits == "keep" else bits & np.uint32(0xFFFFE000)).view(np.float32)
-        floats = numbers.astype(np.float64)
-        if self._flushes:
-            floats[np.abs(floats) < element.smallest_normal] = 0
-        return [float(number) for number in floats.ravel()]
-
-    def terms(self, place: tuple[int, ...]) -> list[Number]:
-        """The products and the addend of one element of D."""
-        operands, (row, col) = self._operands, place[-2:]
-        b = np.ascontiguousarray(operands.b[place[:-2]][:, col])
-        factors = [self._read(operands.a[place[:-1]], self._types["a"]), self._read(b, self._types["b"])]
-        if operands.scales:
-            stype = layouts.element_type(self._instruction.database.spec, self._instruction.qualifiers["stype"])
-            factors += [self._read(operands.scales["a"][row], stype), self._read(operands.scales["b"][:, col], stype)]
-        kept = itertools.compress(zip(*factors, strict=True), operands.kept[place[:-1]])
-        products = [self._products(multiplied(*numbers)) for numbers in kept]
-        c = self._read(np.asarray(operands.c[place]).reshape(1), self._types["c"])[0]
-        return [term for term in [*products, multiplied(c)] if term != 0]
-
-    def answer(self, place: tuple[int, ...]) -> float:
-        """One element of D."""
-        terms = self.terms(place)
-        while len(terms) > 1:
-            one, other = (terms.pop(int(self._random.integers(len(terms)))) for _ in range(2))
-            terms.append(self._round(added(one, other)))
-        return float(self._to_d(self._round(terms[0]))) if terms else 0.0
 
 
 def places(admitted: Array, random: np.random.Generator, count: int) -> Iterator[tuple[int, ...]]:

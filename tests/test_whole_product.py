@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -16,8 +16,8 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices import scaling, sparse
 from ptxmma.matrices.product_operands import product_operands
-from random_operands import one_of_each, small
-from random_rounding import Number, Rounding, added
+from random_operands import Draw, one_of_each, small
+from random_rounding import Chip, Number, Rounding, added, drawn, floating
 
 _BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
@@ -167,6 +167,65 @@ def test_what_the_manual_allows_is_admitted(spelling: str, split_k: int) -> None
         assert np.isfinite(result.bound).all()
         assert (np.abs(answer - result.matrix) > 0).any()
         assert result.admits(answer).all()
+
+
+class _Slice(NamedTuple):
+    """The operands of one step, as :class:`random_rounding.Chip` reads them."""
+
+    a: Array
+    b: Array
+    c: Array
+    kept: Array
+    scales: dict[str, Array]
+
+
+def _wild(instruction: Instruction, draw: Draw, random: np.random.Generator) -> tuple[dict[str, Any], Array, Array, dict[str, Array]]:
+    """Operands of three steps, two rows and two columns; A without sparsity, what it keeps, and a scale factor for each element."""
+    product, step = product_operands(instruction), instruction.extents["k"]
+    a, b = draw(product.a.element, (2, 3 * step), random), draw(product.b.element, (3 * step, 2), random)
+    assert product.c.element
+    given: dict[str, Any] = {"a": a, "b": b, "c": draw(product.c.element, (2, 2), random)}
+    kept, scales = np.ones(a.shape, bool), {}
+    if instruction.sparse:
+        pattern, legal = instruction.metadata.granularity, [int(field, 2) for field in instruction.metadata.legal]
+        rows = sparse.from_fields(random.choice(legal, (2, 3 * step // pattern.chunk)).astype(np.uint8))
+        given |= {"a": a[:, : 3 * step * pattern.kept // pattern.chunk], "metadata": rows}
+        a = sparse.decompress(given["a"], rows, pattern.name)
+        kept = sparse.decompress(np.ones(given["a"].shape, np.uint8), rows, pattern.name) > 0
+    if instruction.qualifiers.get("block_scale"):
+        for name, axis in (("a", -1), ("b", -2)):
+            layout = instruction.scales(name)
+            blocks = 3 * layout.blocks
+            given[f"scale_{name}"] = draw(layout.element, (2, blocks) if name == "a" else (blocks, 2), random)
+            scales[name] = np.repeat(given[f"scale_{name}"], step // layout.blocks, axis=axis)
+    return given, a, kept, scales
+
+
+@pytest.mark.parametrize("where", ["middle", "smallest", "largest", "anywhere"])
+def test_three_steps_of_every_instruction_are_admitted_whatever_the_manual_leaves_open(where: str) -> None:
+    random = np.random.default_rng(1)
+    ordinary = special = 0
+    for instruction in floating():
+        c_type, d_type, step = product_operands(instruction).c.element, product_operands(instruction).d.element, instruction.extents["k"]
+        assert c_type
+        assert d_type
+        if c_type.mantissa < d_type.mantissa:
+            continue  # its result cannot be its next addend
+        with np.errstate(all="ignore"):
+            given, a, kept, scales = _wild(instruction, drawn(where), random)
+            result = ptxmma.matmul(instruction, **given)
+            place, choices = (int(random.integers(2)), int(random.integers(2))), int(random.integers(1 << 30))
+            answer = given["c"]
+            for first in range(0, 3 * step, step):
+                along = slice(first, first + step)
+                each = {name: factors[:, along] if name == "a" else factors[along] for name, factors in scales.items()}
+                operands = _Slice(a[:, along], given["b"][along], answer.astype(elements.dtype(c_type)), kept[:, along], each)
+                chip = Chip(instruction, operands, np.random.default_rng(choices))  # type: ignore[arg-type]  # what it reads of them
+                answer = np.full((2, 2), chip.answer(place)).astype(elements.dtype(d_type))
+            assert result.admits(answer)[place], (instruction.canonical, place, answer[place], result.matrix[place], result.bound[place])
+        ordinary += int(0 < result.bound[place] < np.inf)
+        special += int(not np.isfinite(result.matrix[place]) and result.bound[place] == 0)
+    assert special if where == "anywhere" else ordinary
 
 
 def test_a_long_sum_is_not_refused_and_a_lost_product_is_found() -> None:

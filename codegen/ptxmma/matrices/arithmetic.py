@@ -114,19 +114,20 @@ class Products(msgspec.Struct, frozen=True, eq=False):
         """The sums that infinities and NaNs among the inputs decide, else 0; and which of them depend on how inputs are read.
 
         Inputs are read unchanged, without the bits beyond their type, rounded to their type and, unless ``subnormals`` count, without
-        subnormal numbers.
+        subnormal numbers.  An addend of which nothing is known decides nothing, and leaves only NaNs decided.
         """
-        if all(np.isfinite(numbers).all() for numbers in (self.a.most, self.b.most, self.c)):
-            return np.zeros(()), np.zeros((), bool)
-        a, b = self.a, self.b
+        unknown, a, b = np.isinf(self.c_bound), self.a, self.b
+        c = np.where(unknown, 0, self.c)
+        if all(np.isfinite(numbers).all() for numbers in (a.most, b.most, c)):
+            return np.zeros(()), unknown
         readings = [(a.numbers, b.numbers), (a.cut, b.cut), (a.most, b.most)] + ([] if subnormals else [(a.flushed, b.flushed)])
-        first, *others = [self._decided(*reading) for reading in readings]
+        first, *others = [self._decided(*reading, c) for reading in readings]
         unsure = [(first != other) & ~(np.isnan(first) & np.isnan(other)) for other in others]
-        return first, np.logical_or.reduce(unsure)
+        return first, np.logical_or.reduce(unsure) | (unknown & ~np.isnan(first))
 
-    def _decided(self, a: Array, b: Array) -> Array:
+    def _decided(self, a: Array, b: Array, c: Array) -> Array:
         """Infinite and NaN sums; what is finite counts by its sign alone, so that nothing overflows."""
-        signs = self._sums(*[np.where(np.isfinite(numbers), np.sign(numbers), numbers) for numbers in (a, b, self.c)])
+        signs = self._sums(*[np.where(np.isfinite(numbers), np.sign(numbers), numbers) for numbers in (a, b, c)])
         return np.where(np.isfinite(signs), 0, signs)
 
     def _sums(self, a: Array, b: Array, c: Array) -> Array:
