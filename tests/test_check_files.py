@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ptxmma.check import Checker
 from ptxmma.check.discovery import discover
-from ptxmma.cli import main
+from ptxmma.cli import checked_files, main
 from ptxmma.ptx.languages import SUFFIXES, UNREAD
 
 PTX = ".version 8.0\n.target sm_90a\n.entry k() { wgmma.fence.sync.aligned; }\n"
@@ -126,3 +126,21 @@ def test_checker_takes_a_language(tmp_path: Path) -> None:
     checker = Checker()
     assert checker.check_file(tmp_path / "a.txt").instructions == 1
     assert checker.check_file(tmp_path / "a.txt", "ptx").instructions == 0
+
+
+def test_several_processes_report_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same order, with the same counts, and files that cannot be read among them."""
+    for number in range(6):
+        (tmp_path / f"{number}.ptx").write_text(
+            f".version 8.0\n.target sm_90a\n.entry k() {{ {'wgmma.fence.sync.bad; ' * number} wgmma.fence.sync; }}\n"
+        )
+    (tmp_path / "6.py").write_text("'wgmma.fence.sync.bad;' (")
+    (tmp_path / "7.ptx").write_text("wgmma.fence.sync.bad;")
+    names = [str(tmp_path), str(tmp_path / "missing.ptx"), str(tmp_path / "7.ptx")]
+    alone = CliRunner().invoke(main, ["check", *names])
+    monkeypatch.setattr(checked_files, "_LARGE", 0)
+    monkeypatch.setattr(checked_files, "_processors", lambda: 3)
+    together = CliRunner().invoke(main, ["check", *names])
+    assert (together.exit_code, together.stdout, together.stderr) == (alone.exit_code, alone.stdout, alone.stderr)
+    assert alone.exit_code == 2
+    assert alone.stderr.count("cannot be read") == 2

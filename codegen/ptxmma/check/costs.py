@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ptxmma.check.async_protocol import Protocol
     from ptxmma.ptx.statements import Function
 
-_JUMP = re.compile(rb"^\s*(?P<label>[\w$%]+)\s*:(?!:)|\bbra(?:\.uni)?\s+(?P<target>[\w$%]+)\s*;", re.MULTILINE)
+_LABEL = re.compile(rb"\n([\w$%]+):(?!:)")
+_BRANCH = re.compile(rb"bra(?:\.uni)?\s+([\w$%]+)\s*;")
 #: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
 _RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")
 
@@ -42,15 +43,15 @@ def of_loops(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, b
 
 def _innermost(text: bytes, wanted: re.Pattern[bytes]) -> list[tuple[int, int]]:
     """The smallest loops, from their label to the branch back, that have something in them."""
-    labels: dict[bytes, int] = {}
+    labels: dict[bytes, list[int]] = {}
+    for match in _LABEL.finditer(text):
+        labels.setdefault(match[1], []).append(match.start())
     loops: list[tuple[int, int]] = []
-    for match in _JUMP.finditer(text):
-        if match["label"] is not None:
-            labels[match["label"]] = match.start()
-        elif match["target"] in labels:
-            start = labels[match["target"]]
-            if wanted.search(text, start, match.end()) and not any(start <= other for other, _ in loops):
-                loops.append((start, match.end()))
+    for match in _BRANCH.finditer(text) if labels else ():
+        starts = labels.get(match[1], ())
+        start = max((place for place in starts if place < match.start()), default=-1)
+        if start >= 0 and not any(start <= other for other, _ in loops) and wanted.search(text, start, match.end()):
+            loops.append((start, match.end()))
     return loops
 
 

@@ -14,9 +14,9 @@ from ptxmma.cli.options import catalog_of, completed, database_option, known_nam
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from ptxmma.check import Checker, Finding, Findings, Severity
+    from ptxmma.check import Finding, Findings, Severity
     from ptxmma.check.configuration import Configuration
 
 #: Wide enough for any line where the output is not a terminal.
@@ -96,6 +96,7 @@ def command(
       nvcc -ptx -arch=sm_90a -o - kernel.cu | ptxmma check --format github
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.check import Checker
+    from ptxmma.cli.checked_files import Reader, Run
 
     configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None))
     try:
@@ -104,7 +105,7 @@ def command(
         raise click.UsageError(str(error)) from None
     if fix and "-" in (files or ("-",)):
         raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
-    run = _Run(checker, language or "", configured, fix=fix, unsafe=unsafe_fixes)
+    run = Run(Reader(checker, configured, fix=fix, unsafe=unsafe_fixes), language or "")
     parts = run.parts(files or ("-",))
     clean = _statistics(parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
     click.echo(run.summary(), err=True)
@@ -129,89 +130,6 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
         return Configuration(msgspec.structs.replace(selection, **given), root)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-
-
-class _Run:
-    """Reads the files that a command names, and counts what it meets."""
-
-    def __init__(self, checker: Checker, language: str, configured: Configuration, *, fix: bool, unsafe: bool) -> None:
-        self._checker, self._language, self._configured = checker, language, configured
-        self._fix, self._unsafe = fix, unsafe
-        self._fixed = self._fixable = 0
-        self.unread = False  # whether a named file cannot be read
-        self._files = self._instructions = self._findings = self._hidden = self._uncovered = self._skipped = 0
-
-    def parts(self, names: Iterable[str]) -> Iterator[Findings]:
-        """The findings, function by function; files that cannot be read are reported on standard error."""
-        from ptxmma.check.discovery import discover
-
-        for name in names:
-            if name != "-" and Path(name).is_dir():
-                try:
-                    below = discover(name)
-                except OSError as error:
-                    self._report("error", name, error)
-                    self.unread = True
-                    continue
-                self._skipped += below.skipped
-                for file in below.files:
-                    try:
-                        yield from self._of_file(file, "")
-                    except (OSError, ValueError) as error:
-                        self._report("skipped", file, error)
-                        self._skipped += 1
-            else:
-                try:
-                    yield from self._of_file(name, self._language)
-                except (OSError, ValueError) as error:  # a name may have a NUL
-                    self._report("error", name, error)
-                    self.unread = True
-
-    def _mend(self, file: str, language: str) -> None:
-        """Mend a file until nothing is left to mend."""
-        from ptxmma.check import fixing
-
-        selection, root = self._configured.selection.with_notes(), self._configured.root
-        for _ in range(fixing.MOST_ROUNDS):
-            findings = selection.applied(self._checker.check_file(file, language), root)
-            wanted = [finding for finding in findings if fixing.fixable(finding, unsafe=self._unsafe)]
-            text, count = fixing.fixed(Path(file).read_bytes(), wanted) if wanted else (b"", 0)
-            if not count:
-                break
-            fixing.rewrite(file, text)
-            self._fixed += count
-
-    def _of_file(self, file: str, language: str) -> Iterator[Findings]:
-        from ptxmma.check.fixing import fixable
-
-        if self._fix:
-            self._mend(file, language)
-        for part in self._checker.parts_of_file(file, language):
-            self._instructions += part.instructions
-            self._uncovered += part.uncovered
-            reported = self._configured.selection.applied(part, self._configured.root)
-            self._findings += len(reported)
-            self._fixable += sum(fixable(finding, unsafe=self._unsafe) for finding in reported)
-            self._hidden += sum(finding.severity == "note" for finding in part) - sum(finding.severity == "note" for finding in reported)
-            yield reported
-        self._files += 1
-
-    def _report(self, word: str, file: str, error: OSError | ValueError) -> None:
-        from ptxmma.check import formats
-
-        reason = error.strerror if isinstance(error, OSError) else error
-        click.echo(f"{word}: {formats.printable(file)}: cannot be read: {reason}", err=True)
-
-    def summary(self) -> str:
-        """``3 files, 41 instructions checked, 0 findings; 14 not covered``."""
-        counts = ((self._files, "file"), (self._instructions, "instruction"), (self._findings, "finding"))
-        files, instructions, findings = (f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in counts)
-        missing = [f"{self._fixed:,} fixed"] if self._fixed else []
-        missing += [f"{self._fixable:,} can be fixed with --fix"] if self._fixable and not self._fix else []
-        missing += [f"{self._hidden:,} note{'' if self._hidden == 1 else 's'} not shown"] if self._hidden else []
-        missing += [f"{self._uncovered:,} not covered"] if self._uncovered else []
-        missing += [f"{self._skipped:,} file{'' if self._skipped == 1 else 's'} skipped"] if self._skipped else []
-        return "; ".join([f"{files}, {instructions} checked, {findings}", *missing])
 
 
 def _statistics(parts: Iterable[Findings]) -> bool:

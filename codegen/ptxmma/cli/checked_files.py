@@ -1,0 +1,220 @@
+"""Reads the files that ``ptxmma check`` is given, several at a time if they are large."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+
+from ptxmma.check import Checker, Findings, fixing, formats
+from ptxmma.check.configuration import Configuration
+from ptxmma.check.discovery import discover
+
+#: Bytes of files for which other processes pay.
+_LARGE = 4 << 20
+
+
+class Counts(msgspec.Struct):
+    """What a run met.
+
+    Attributes:
+        files, instructions: that were checked.
+        findings: that are reported.
+        hidden: notes that are not.
+        fixed, fixable: findings that were, or can be, mended.
+        uncovered: instructions that were not checked.
+        skipped: files of directories that cannot be read.
+    """
+
+    files: int = 0
+    instructions: int = 0
+    findings: int = 0
+    hidden: int = 0
+    fixed: int = 0
+    fixable: int = 0
+    uncovered: int = 0
+    skipped: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of a part of the run."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Reader:
+    """Checks files one by one, and selects what is reported.
+
+    Args:
+        checker: what checks them.
+        configured: what is reported.
+        fix: whether to mend them first.
+        unsafe: whether mending may need the author's judgement.
+    """
+
+    def __init__(self, checker: Checker, configured: Configuration, *, fix: bool, unsafe: bool) -> None:
+        self._checker, self._configured, self._fix, self._unsafe = checker, configured, fix, unsafe
+
+    def read(self, file: str, language: str, counts: Counts) -> Iterator[Findings]:
+        """The findings that are reported of a file, function by function.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: it is in a language that is not read.
+        """
+        if self._fix:
+            counts.fixed += self._mend(file, language)
+        for part in self._checker.parts_of_file(file, language):
+            counts.instructions += part.instructions
+            counts.uncovered += part.uncovered
+            reported = self._configured.selection.applied(part, self._configured.root)
+            counts.findings += len(reported)
+            counts.fixable += 0 if self._fix else sum(fixing.fixable(finding, unsafe=self._unsafe) for finding in reported)
+            counts.hidden += sum(finding.severity == "note" for finding in part) - sum(finding.severity == "note" for finding in reported)
+            yield reported
+        counts.files += 1
+
+    def _mend(self, file: str, language: str) -> int:
+        """Mend a file until nothing is left to mend; how many tokens were replaced."""
+        selection, root = self._configured.selection.with_notes(), self._configured.root
+        total = 0
+        for _ in range(fixing.MOST_ROUNDS):
+            findings = selection.applied(self._checker.check_file(file, language), root)
+            wanted = [finding for finding in findings if fixing.fixable(finding, unsafe=self._unsafe)]
+            text, count = fixing.fixed(Path(file).read_bytes(), wanted) if wanted else (b"", 0)
+            if not count:
+                break
+            fixing.rewrite(file, text)
+            total += count
+        return total
+
+
+class _Task(NamedTuple):
+    """A file to be read, in a language if one was named, and whether its own name was given."""
+
+    file: str
+    language: str
+    named: bool
+
+
+class _Done(NamedTuple):
+    """What a process found in a file; a reason if it could not be read to its end."""
+
+    parts: list[Findings]
+    counts: Counts
+    reason: str
+
+
+#: The reader of a process that another one started.
+_reader: Reader | None = None
+
+
+class Run:
+    """Reads the files and directories that a command names.
+
+    Args:
+        reader: what reads each of them.
+        language: of named files; ``""`` where their names say it.
+
+    Attributes:
+        unread: whether a named file cannot be read.
+    """
+
+    def __init__(self, reader: Reader, language: str) -> None:
+        self._reader, self._language = reader, language
+        self._counts = Counts()
+        self.unread = False
+
+    def parts(self, names: Iterable[str]) -> Iterator[Findings]:
+        """The findings, function by function; files that cannot be read are reported on standard error."""
+        tasks = [*self._tasks(names)]
+        processes = min(len(tasks), _processors())
+        if processes > 1 and "-" not in names and sum(map(_size, tasks)) >= _LARGE:
+            yield from self._in_processes(tasks, processes)
+            return
+        for task in tasks:
+            try:
+                yield from self._reader.read(task.file, task.language, self._counts)
+            except (OSError, ValueError) as error:  # a name may have a NUL
+                self._report(task, _reason(error))
+
+    def _tasks(self, names: Iterable[str]) -> Iterator[_Task]:
+        for name in names:
+            if name != "-" and Path(name).is_dir():
+                try:
+                    below = discover(name)
+                except OSError as error:
+                    self._report(_Task(name, "", named=True), _reason(error))
+                    continue
+                self._counts.skipped += below.skipped
+                yield from (_Task(file, "", named=False) for file in below.files)
+            else:
+                yield _Task(name, self._language, named=True)
+
+    def _in_processes(self, tasks: list[_Task], processes: int) -> Iterator[Findings]:
+        """The same with several processes; in the order of the files."""
+        global _reader  # what processes inherit
+        _reader = self._reader
+        with concurrent.futures.ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+            for task, done in zip(tasks, pool.map(_read, tasks), strict=True):
+                self._counts.add(done.counts)
+                yield from done.parts
+                if done.reason:
+                    self._report(task, done.reason)
+
+    def _report(self, task: _Task, reason: str) -> None:
+        word = "error" if task.named else "skipped"
+        click.echo(f"{word}: {formats.printable(task.file)}: cannot be read: {reason}", err=True)
+        if task.named:
+            self.unread = True
+        else:
+            self._counts.skipped += 1
+
+    def summary(self) -> str:
+        """``3 files, 41 instructions checked, 0 findings; 14 not covered``."""
+        met = self._counts
+        counts = ((met.files, "file"), (met.instructions, "instruction"), (met.findings, "finding"))
+        files, instructions, findings = (f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in counts)
+        rest = [f"{met.fixed:,} fixed"] if met.fixed else []
+        rest += [f"{met.fixable:,} can be fixed with --fix"] if met.fixable else []
+        rest += [f"{met.hidden:,} note{'' if met.hidden == 1 else 's'} not shown"] if met.hidden else []
+        rest += [f"{met.uncovered:,} not covered"] if met.uncovered else []
+        rest += [f"{met.skipped:,} file{'' if met.skipped == 1 else 's'} skipped"] if met.skipped else []
+        return "; ".join([f"{files}, {instructions} checked, {findings}", *rest])
+
+
+def _read(task: _Task) -> _Done:
+    """Read a file in a process of its own."""
+    assert _reader is not None  # it was set before the process began
+    counts = Counts()
+    parts: list[Findings] = []
+    try:
+        parts.extend(part for part in _reader.read(task.file, task.language, counts) if part.findings)
+    except (OSError, ValueError) as error:
+        return _Done(parts, counts, _reason(error))
+    return _Done(parts, counts, "")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return str(error.strerror if isinstance(error, OSError) else error)
+
+
+def _processors() -> int:
+    """How many processes may run at a time; one where a process cannot inherit what another one has read."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return 1
+    with contextlib.suppress(AttributeError):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _size(task: _Task) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return Path(task.file).stat().st_size
+    return 0
