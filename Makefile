@@ -8,9 +8,7 @@
 # make docs        build the site into docs/_build/html
 # make lint        ruff and mypy
 # make bench       measure
-# make bench-gpu   time the example kernels against cuBLAS: needs a Hopper GPU and the CUDA toolkit
-# make bench-gpu-sm80       time gemm_sm80 against cuBLAS and CUTLASS (CUTLASS=its include directory)
-# make bench-gpu-attention  time attention_sm90 against PyTorch's, with the python3 that has PyTorch
+# make bench-gpu   time the example kernels against the libraries that are here: needs a Hopper GPU, the CUDA toolkit, PyTorch, CUTLASS=DIR
 # make assemblers  fetch the pinned ptxas releases into .cache/assemblers
 # make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too
 # make corpus      compare the checker with ptxas on PTX of other projects
@@ -30,7 +28,7 @@ endif
 PROOF := $(BIN)/python -m ptxmma_proof
 EVIDENCE := spec/evidence
 
-.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu bench-gpu-sm80 bench-gpu-attention assemblers evidence corpus fuzz clean
+.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers evidence corpus fuzz clean
 
 generate: .venv/.generate
 	$(BIN)/ptxmma generate
@@ -67,26 +65,7 @@ bench: .venv/.all
 	$(BIN)/python tests/bench.py
 
 bench-gpu:
-	mkdir -p build
-	nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples -gencode arch=compute_90a,code=sm_90a \
-	  tests/gpu/bench_gemm_sm90.cu -lcublasLt -o build/bench_gemm_sm90
-	nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,power.limit --format=csv,noheader
-	build/bench_gemm_sm90 | tee docs/examples/gemm_sm90.csv
-
-CUTLASS ?= /usr/local/include
-
-bench-gpu-sm80:
-	mkdir -p build
-	nvcc -std=c++17 -O3 -I$(CUTLASS) -arch=native -c tests/gpu/cutlass_sm80.cu -o build/cutlass_sm80.o
-	nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples -arch=native \
-	  tests/gpu/bench_gemm_sm80.cu build/cutlass_sm80.o -lcublasLt -lcuda -o build/bench_gemm_sm80
-	build/bench_gemm_sm80 | tee docs/examples/gemm_sm80.csv
-
-bench-gpu-attention:
-	mkdir -p build
-	nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC \
-	  tests/gpu/bench_attention_sm90.cu -o build/attention_sm90.so
-	python3 tests/gpu/bench_attention_sm90.py build/attention_sm90.so | tee docs/examples/attention_sm90.csv
+	CUTLASS=$(CUTLASS) tests/gpu/bench.sh | tee docs/examples/speed.csv
 
 assemblers: .venv/.proof
 	$(PROOF) fetch

@@ -24,11 +24,22 @@ _GEMMS = {
     ("bf16", "bf16", "MN", "MN", 176, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
     ("bf16", "bf16", "K", "K", 256, 0, 1): {"HGMMA": 4, "STSM": 4 * 4, "LDSM": 4 * 4, "STS": 0},
     ("bf16", "bf16", "K", "K", 176, 1, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
+    ("f16", "f16", "K", "K", 192, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
     ("f16", "f16", "K", "MN", 112, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
     ("e4m3", "bf16", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
     ("e4m3", "bf16", "K", "K", 176, 1, 0): {"QGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
     ("e4m3", "f32", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 0, "STS": 2 * 4 * 8},
     ("s8", "s32", "K", "K", 176, 0, 0): {"IGMMA": 2 * 4, "STSM": 0, "STS": 2 * 6 * 8},
+}
+
+#: Of ``sparse_gemm_sm90``: types, majorness of B, width, whether the consumers share a tile.  A register of metadata, one ``LDS``, is for
+#: one instruction of 8-bit types and two of 16-bit types, whose stages take turns with two sets of registers.
+_SPARSE_GEMMS = {
+    ("f16", "f16", "K", 176, 0): {"HGMMA": 2 * 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
+    ("bf16", "bf16", "MN", 192, 0): {"HGMMA": 2 * 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
+    ("f16", "f32", "K", 112, 0): {"HGMMA": 2 * 2 * 2, "STSM": 0, "STS": 2 * 4 * 8},
+    ("f16", "f16", "K", 256, 1): {"HGMMA": 2 * 2, "LDS": 2, "STSM": 4 * 4},
+    ("e4m3", "bf16", "K", 176, 0): {"QGMMA": 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
 }
 
 #: Of ``gemm_sm80``: types, majornesses, whether A is sparse; and the machine instructions.  Fragments are fetched once before the loop and
@@ -80,16 +91,22 @@ def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expect
     assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
 
 
-def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
-    """The machine instructions of each kernel of this name, by its template arguments."""
+def _code(built: Path, kernel: str) -> dict[str, str]:
+    """The machine code of each kernel of this name, by its template arguments."""
     code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
     code = subprocess.run(["c++filt"], input=code, capture_output=True, text=True, check=True).stdout
-    bodies = re.findall(rf"Function : void {kernel}<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL)
-    return {arguments: _counted(body) for arguments, body in bodies}
+    return dict(re.findall(rf"Function : void {kernel}<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
+
+
+def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
+    """The machine instructions of each kernel of this name, by its template arguments."""
+    return {arguments: _counted(body) for arguments, body in _code(built, kernel).items()}
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize(("program", "target"), [("gemm_sm90", ()), ("attention_sm90", ()), ("gemm_sm80", ("-arch=sm_80",))])
+@pytest.mark.parametrize(
+    ("program", "target"), [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("attention_sm90", ()), ("gemm_sm80", ("-arch=sm_80",))]
+)
 def test_the_program_compiles_without_a_warning(nvcc: str, program: str, target: tuple[str, ...], tmp_path: Path) -> None:
     strict = ["-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra"]
     assert _compile(nvcc, _EXAMPLES / f"{program}.cu", tmp_path / program, *strict, *target) == ""
@@ -118,6 +135,51 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
         counted = bodies[name]
         assert {instruction: counted[instruction] for instruction in expected} == expected, name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
+    """And no register of metadata is written to before the multiplications that read it are waited for."""
+    names = {}
+    lines = ['#include "sparse_gemm_sm90.cuh"', "using namespace gemm_sm90;"]
+    for (element, result, major_b, width, together), expected in _SPARSE_GEMMS.items():
+        operands = f"sparse_gemm_sm90::Sparse<ptxmma::{element}, (ptxmma_majorness){int(major_b == 'MN')}, 128, {width}, 1>"
+        name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
+        names[name] = expected
+        lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.o"
+    source.write_text("\n".join(lines), encoding="utf-8")
+    said = _compile(nvcc, source, built, "-c", "-Xptxas=-v")
+    assert "C75" not in said
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(names)
+    bodies = _code(built, "gemm_sm90::kernel")
+    assert bodies.keys() == names.keys()
+    for name, expected in names.items():
+        counted = _counted(bodies[name])
+        assert {instruction: counted[instruction] for instruction in expected} == expected, name
+        assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+        loads = expected.get("LDS", 4)
+        assert len(_readers_of_metadata(bodies[name], loads)) == loads, name
+
+
+def _readers_of_metadata(body: str, loads: int) -> dict[str, int]:
+    """The registers of metadata, and which group of multiplications reads each last, after two rounds of the loop."""
+    code = [line.split("*/", 1)[1].strip() for line in body.splitlines() if re.match(r"\s+/\*[0-9a-f]{4}\*/\s+\S", line)]
+    multiplies = [number for number, line in enumerate(code) if "GMMA.SP" in line]
+    first = next(number for number, line in enumerate(code) if line.startswith("LDS")) - loads
+    last = next(number for number in range(multiplies[-1], len(code)) if "WARPGROUP.DEPBAR.LE gsb0" in code[number])
+    issued = complete = 0  # groups
+    readers: dict[str, int] = {}
+    for line in 2 * code[first : last + 1]:
+        if "GMMA.SP" in line:
+            readers[re.findall(r", (R\d+)(?:, 0x\d)?(?:, gsb0)? ;", line)[-1]] = issued + 1
+            issued += line.partition(";")[0].rstrip().endswith("gsb0")
+        elif waited := re.match(r"WARPGROUP.DEPBAR.LE gsb0, 0x(\d)", line):
+            complete = issued - int(waited[1])
+        elif written := re.match(r"(?:@!?U?P\d )?[A-Z]\S* (R\d+)", line):
+            assert readers.get(written[1], 0) <= complete, line
+    return readers
 
 
 @pytest.mark.nvcc
@@ -167,7 +229,9 @@ def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(
-    ("kernel", "target"), [("gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("attention_sm90", ())], ids=lambda value: str(value)
+    ("kernel", "target"),
+    [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("attention_sm90", ())],
+    ids=lambda value: str(value),
 )
 def test_the_kernel_is_right(nvcc: str, kernel: str, target: tuple[str, ...], tmp_path: Path) -> None:
     """All combinations of types, majornesses and masks against float64."""

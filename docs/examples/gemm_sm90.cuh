@@ -39,6 +39,9 @@ constexpr uint32_t SHARED_BYTES = 227 * 1024;  // of a block
 constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // a row of a tile, as wide as TMA swizzles
 
+// Registers of a thread. Three threads, one of each warpgroup, have 504 together; a block that takes more waits for ever.
+constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
+
 // Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
 
@@ -97,8 +100,11 @@ struct Arguments {
 // `Operands` have, beside `rows` and `columns` of a block's tile of D and the `Multiply` that makes it:
 //   Source                                           what the kernel gets to know of A and B: tensor maps `a` and `b`, and more if need be
 //   Stage, bytes, depth                              their tiles in shared memory, what TMA brings there, and elements along k
+//   extra                                            what a tile costs beside its columns, in columns
 //   load(source, stage, row, column, k, rank, full)  has TMA bring them
-//   multiply(sums, stage, row, thread, accumulate)   multiplies B by the rows of A from `row` on, as many as `sums` are for
+//   multiply(sums, registers, stage, row, thread, accumulate)
+//                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for
+//   Registers, sets                                  what it reads until the next stage but one begins, as many times as stages take turns
 template <class Inputs, class Result, bool together>
 struct Gemm {
   using Operands = Inputs;
@@ -109,7 +115,7 @@ struct Gemm {
   using Scalar = typename Sums::register_type;
   using Source = typename Operands::Source;
   static constexpr int rows = Operands::rows, columns = Operands::columns;
-  static constexpr int sharers = together ? CONSUMERS : 1;        // consumers that read a stage
+  static constexpr int sharers = together ? CONSUMERS : 1;      // consumers that read a stage
   static constexpr int parts = rows / (sharers * Multiply::m);  // instructions on top of each other, which read the same B
 
   // D leaves through shared memory, in chunks that are as high as an instruction and one span wide. Where the last one would reach
@@ -161,13 +167,17 @@ struct Gemm {
       typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, uint64_t* empty, int consumer, int thread) {
     const int row = together ? consumer * parts * Multiply::m : 0;
     int previous = 0;
-    for (int step = 0; step < steps; ++step, ring.next()) {
-      const int stage = ring.stage;
-      wait(&shared.full[stage], ring.parity);
-      Operands::multiply(sums, shared.ring[stage], row, thread, step > 0);
-      ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
-      if (step > 0) release(empty + previous, thread);
-      previous = stage;
+    typename Operands::Registers registers[Operands::sets];
+    for (int step = 0; step < steps;) {
+#pragma unroll
+      for (int set = 0; set < Operands::sets && step < steps; ++set, ++step, ring.next()) {
+        const int stage = ring.stage;
+        wait(&shared.full[stage], ring.parity);
+        Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
+        ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
+        if (step > 0) release(empty + previous, thread);
+        previous = stage;
+      }
     }
     if constexpr (!together) hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();
@@ -272,10 +282,10 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WA
   G gemm{arguments, shared};
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
   if (warpgroup == 0) {
-    hopper::give_registers<24>();
+    hopper::give_registers<PRODUCER_REGISTERS>();
     if (threadIdx.x < WARP && hopper::elect_one()) gemm.produce();
   } else {
-    hopper::take_registers<240>();
+    hopper::take_registers<CONSUMER_REGISTERS>();
     gemm.consume(warpgroup - 1, threadIdx.x % WARPGROUP);
   }
   ptx::barrier_cluster_arrive();  // a block stays until the other has nothing more to write to it

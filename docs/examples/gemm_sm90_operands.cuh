@@ -29,6 +29,7 @@ struct Dense {
   using Input = storage<Element>;
   using Multiply = ptxmma::wgmma<ptxmma::shape<64, tile_columns>, Accumulator<Element>, Element, Element>;
   static constexpr int rows = tile_rows, columns = tile_columns, depth = SPAN / sizeof(Input);
+  static constexpr int extra = 8;
   using A = typename Multiply::template a_tile<major_a, SWIZZLE, rows, depth>;
   using B = typename Multiply::template b_tile<major_b, SWIZZLE, columns, depth>;
   static constexpr uint32_t bytes = A::bytes + B::bytes;
@@ -45,10 +46,13 @@ struct Dense {
     gemm_sm90::load<B, true>(source.b, stage.b, column, k, rank, full);
   }
 
+  struct Registers {};
+  static constexpr int sets = 1;
+
   // Starts the multiplications of a stage; the last group may still be running when the next call begins.
   template <int parts>
   static __device__ __forceinline__ void multiply(
-      typename Multiply::d::type (&sums)[parts], const Stage& stage, int row, int thread, bool accumulate) {
+      typename Multiply::d::type (&sums)[parts], Registers&, const Stage& stage, int row, int thread, bool accumulate) {
     const uint32_t a = shared_address(stage.a), b = shared_address(stage.b);
     if constexpr (from == From::SHARED) {
       ptxmma::wgmma_fence();

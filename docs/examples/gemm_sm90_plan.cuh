@@ -59,10 +59,12 @@ class Launch {
     return ceil_div(arguments_.m, CLUSTER * G::rows) * ceil_div(arguments_.n, G::columns);
   }
 
-  // How long a kernel takes: the busiest cluster counts. A tile takes as long as its columns, and about 8 more, whatever its width.
+  // How long a kernel takes: the busiest cluster counts. A tile takes as long as its columns, and some more, whatever its width; where
+  // the consumers share it, nothing is multiplied while they write it. That takes longer in proportion where multiplying is faster.
   template <class G>
   int cost() const {
-    return ceil_div(tiles<G>(), clusters_) * (G::columns + 8);
+    const int extra = G::Operands::extra + (G::sharers == 1 ? 0 : 24 / int(sizeof(typename G::Operands::Input)));
+    return ceil_div(tiles<G>(), clusters_) * G::rows * (G::columns + extra);
   }
 
   template <class G, class T>
@@ -92,7 +94,8 @@ template <class Element, class Result, ptxmma_majorness major_a = PTXMMA_MAJORNE
           From from = From::SHARED>
 class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Source,
                            typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Scalar> {
-  using Wide = DenseGemm<Element, Result, major_a, major_b, from, 176>;
+  using Wide = DenseGemm<Element, Result, major_a, major_b, from, from == From::SHARED ? 192 : 144>;  // A takes registers, too
+  using Medium = DenseGemm<Element, Result, major_a, major_b, from, 176>;
   using Narrow = DenseGemm<Element, Result, major_a, major_b, from, 112>;
   using Input = storage<Element>;
   using Output = storage<Result>;
@@ -104,10 +107,12 @@ class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b,
                       Matrix<Output> d) {
     const cudaError_t status = this->begin(m, n, k, alpha, beta);
     if (status != cudaSuccess) return status;
-    return this->template cost<Wide>() <= this->template cost<Narrow>() ? choose<Wide>(a, b, c, d) : choose<Narrow>(a, b, c, d);
+    const int wide = this->template cost<Wide>(), medium = this->template cost<Medium>(), narrow = this->template cost<Narrow>();
+    if (medium <= wide && medium <= narrow) return choose<Medium>(a, b, c, d);
+    return wide <= narrow ? choose<Wide>(a, b, c, d) : choose<Narrow>(a, b, c, d);
   }
 
- private:
+ protected:
   template <class G>
   cudaError_t choose(Matrix<const Input> a, Matrix<const Input> b, Matrix<const Output> c, Matrix<Output> d) {
     auto& arguments = this->arguments_;

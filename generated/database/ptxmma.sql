@@ -3508,7 +3508,7 @@ INSERT INTO statements VALUES
 (81,'wgmma.mma_async.sp','uniform',1,NULL,'.aligned: all threads of the warpgroup execute the same instruction.','warpgroup','9.7.15.6.3'),
 (82,'wgmma.mma_async.sp','uniform',2,NULL,'A matrix descriptor has the same contents in all warps of the warpgroup.','warpgroup','9.7.15.6.3'),
 (83,'wgmma.mma_async.sp','uniform',3,NULL,'The selector is a constant of the instruction, so all threads have the same.','warpgroup','9.7.15.6.3'),
-(84,'wgmma.mma_async.sp','notes',0,NULL,'sp-meta needs neither a fence before the operation nor a wait after it: only the registers of the accumulator and of A do.','','9.7.15.7.1'),
+(84,'wgmma.mma_async.sp','notes',0,NULL,'The register of sp-meta keeps its value until a wait covers the operation: on an H200, writing to it earlier changes the result (ptxas 13.0). The manual asks that only of the registers of the accumulator and of A.','','9.7.15.7.3'),
 (85,'wgmma.mma_async.sp','notes',1,'[{"atype":["e4m3","e5m2"],"dtype":["f32"]}]','The clarification of PTX ISA 9.2 on the precision of FP8 sums names wgmma.mma_async; expect no more from its sparse form.','','PTX ISA 9.2, Release Notes'),
 (86,'wgmma.mma_async.sp','notes',2,NULL,'Each warp gives the metadata of its own 16 rows of A.','','9.7.15.6.2'),
 (87,'wgmma.mma_async.sp','notes',3,NULL,'Exists on sm_90a alone: no later target includes it.','','9.7.15.6.3'),

@@ -23,23 +23,23 @@ _BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTE
 def main() -> None:
     library = ctypes.CDLL(sys.argv[1])
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    print("types,rows,TFLOP/s,PyTorch's flash attention,cuDNN,ratio to flash attention,ratio to cuDNN")
     for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
         for causal in (False, True):
             ratios = []
             for rows in (4096, 16384):
-                times = _measure(library, name, dtype, causal, rows, rounds)
+                times, clock = _measure(library, name, dtype, causal, rows, rounds)
                 work = 4 * _TOKENS * rows * _HEADS * _HEAD / (2 if causal else 1)
                 speeds = [work / times[one] * 1e-12 for one in ("ours", "flash", "cuDNN")]
                 ratios.append([speeds[0] / other for other in speeds[1:]])
                 label = f"{name}{' causal' if causal else ''}"
-                print(label, rows, *(f"{speed:.0f}" for speed in speeds), *(f"{ratio:.3f}" for ratio in ratios[-1]), sep=",", flush=True)
+                numbers = [*(f"{speed:.0f}" for speed in speeds), *(f"{ratio:.3f}" for ratio in ratios[-1]), f"{clock:.0f}"]
+                print("attention_sm90", label, f"{rows} rows", *numbers, sep=",", flush=True)
             means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
-            print(label, "geometric mean", "", "", "", *(f"{mean:.3f}" for mean in means), sep=",", flush=True)
+            print("attention_sm90", label, "geometric mean", "", "", "", *(f"{mean:.3f}" for mean in means), "", sep=",", flush=True)
 
 
-def _measure(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, rows: int, rounds: int) -> dict[str, float]:
-    """Median seconds of each implementation."""
+def _measure(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, rows: int, rounds: int) -> tuple[dict[str, float], float]:
+    """Median seconds of each implementation, and the clock in MHz while ours runs."""
     batch = _TOKENS // rows
     q, k, v = (torch.randn(batch, rows, _HEADS, _HEAD, device="cuda", dtype=dtype) for _ in range(3))
     ours = torch.empty_like(q)
@@ -81,13 +81,17 @@ def _measure(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, 
 
     launches = {one: max(1, math.ceil(5e-3 / time(candidate, 2))) for one, candidate in candidates.items()}
     times: dict[str, list[float]] = {one: [] for one in candidates}
+    clocks = []
     order = list(candidates)
     for _ in range(rounds):
         random.shuffle(order)
         for one in order:
             time(candidates[one], launches[one])  # brings the clock to where this candidate's power leaves it
             times[one].append(time(candidates[one], launches[one]))
-    return {one: statistics.median(taken) for one, taken in times.items()}
+            if one == "ours":
+                run()
+                clocks.append(torch.cuda.clock_rate())  # while that runs
+    return {one: statistics.median(taken) for one, taken in times.items()}, statistics.median(clocks)
 
 
 if __name__ == "__main__":

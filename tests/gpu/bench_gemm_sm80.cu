@@ -165,13 +165,14 @@ double bench(cublasLtHandle_t library, const char* name, int m, int n, int k, in
   const size_t cublas = algorithms.empty() ? cutlass : fastest(1, algorithms.size() + 1);
   std::vector<Candidate> best = {candidates[0], candidates[cublas], candidates[cutlass]};
   for (Candidate& candidate : best) candidate.times.clear();
-  measure(best, rounds, 5, stream);
+  const unsigned clock = measure(best, rounds, 5, stream);
 
   const float ours = best[0].median(), of_cublas = best[1].median(), of_cutlass = best[2].median(), least = std::min(of_cublas, of_cutlass);
   const double work_done = 2e-9 * m * n * k;
   const std::string speed_of_cublas = algorithms.empty() ? "" : std::to_string(std::lround(work_done / of_cublas));
-  std::printf("%s,%d x %d x %d,%.0f,%s,%.0f,%.3f\n", name, m, n, k, work_done / ours, speed_of_cublas.c_str(), work_done / of_cutlass,
-              least / ours);
+  const std::string to_cublas = algorithms.empty() ? "" : std::to_string(of_cublas / ours).substr(0, 5);
+  std::printf("gemm_sm80,%s,%d x %d x %d,%.0f,%s,%.0f,%s,%.3f,%u\n", name, m, n, k, work_done / ours, speed_of_cublas.c_str(),
+              work_done / least, to_cublas.c_str(), least / ours, clock);
   std::fprintf(stderr, "%s, %s\n", names[cublas].c_str(), names[cutlass].c_str());
   std::fflush(stdout);
   for (cublasLtMatrixLayout_t layout : {product.a, product.b, product.d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
@@ -185,7 +186,7 @@ void bench_all(cublasLtHandle_t library, const char* name, int rounds) {
   double ratios = 1;
   const int sizes[][3] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}};
   for (const auto& size : sizes) ratios *= bench<Element>(library, name, size[0], size[1], size[2], rounds);
-  std::printf("%s,geometric mean,,,,%.3f\n", name, std::cbrt(ratios));
+  std::printf("gemm_sm80,%s,geometric mean,,,,,%.3f,\n", name, std::cbrt(ratios));
 }
 
 int main(int argc, char** argv) {
@@ -193,7 +194,6 @@ int main(int argc, char** argv) {
   CHECK(cuInit(0));
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));
-  std::printf("types,m x n x k,TFLOP/s,cuBLAS with mma.sync,CUTLASS,ratio to the better\n");
   bench_all<ptxmma::bf16>(library, "bf16", rounds);
   bench_all<ptxmma::f16>(library, "f16", rounds);
   CHECK(cublasLtDestroy(library));

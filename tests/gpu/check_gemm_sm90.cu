@@ -1,107 +1,20 @@
 // Holds gemm_sm90 against a product in float64: every combination of types and majornesses, random sizes with ragged ones, pitches wider
-// than the matrices, alpha and beta. Small integers have to come out exactly, random numbers within a bound.
-//
-// The argument is the number of sizes for each combination.
-#include <random>
-#include <type_traits>
-
+// than the matrices, alpha and beta. The argument is the number of sizes for each combination.
+#include "check.cuh"
 #include "gemm_sm90_plan.cuh"
-#include "numbers.cuh"
 
 using gemm_sm90::From;
-using gemm_sm90::storage;
-constexpr ptxmma_majorness K = PTXMMA_MAJORNESS_K, MN = PTXMMA_MAJORNESS_MN;
-
-// How far a sum of k products may be from the exact one, as a fraction of the sum of their magnitudes. An instruction sums its products and
-// the accumulator after cutting each off, relative to the largest, below 2^-23 (16-bit types) or 2^-13 (8-bit floating point on this chip).
-template <class Element>
-double sum_error(int k) {
-  if (std::is_same_v<Element, ptxmma::s8>) return 0;
-  const bool fp8 = std::is_same_v<Element, ptxmma::e4m3>;
-  const int depth = fp8 ? 32 : 16, instructions = (k + depth - 1) / depth;
-  return instructions * (depth + 1) * (fp8 ? 0x1p-13 : 0x1p-23);
-}
-
-// Half a unit in the last place, as a fraction, of what is written.
-template <class Out>
-double rounding_error() {
-  if (std::is_same_v<Out, __nv_bfloat16>) return 0x1p-8;
-  if (std::is_same_v<Out, __half>) return 0x1p-11;
-  return 0x1p-22;  // alpha * sum + beta * c in float
-}
-
-template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from = From::SHARED>
-bool check(int m, int n, int k, int padding, bool integers, float alpha, float beta, uint64_t seed) {
-  using In = storage<Element>;
-  using Out = storage<Result>;
-  const auto pitch = [&](int width, size_t size) { return int64_t(((width * size + 15) / 16 + padding) * 16 / size); };
-  const int64_t lda = pitch(major_a == K ? k : m, sizeof(In)), ldb = pitch(major_b == K ? k : n, sizeof(In)), ldd = pitch(n, sizeof(Out));
-  DeviceArray<In> a(lda * (major_a == K ? m : k)), b(ldb * (major_b == K ? n : k));
-  DeviceArray<Out> c(ldd * m);
-  DeviceArray<double> result(size_t(m) * n), magnitude(size_t(m) * n);
-  if (integers) {
-    fill_integers<<<256, 256>>>(a.data, a.size, seed, 2);
-    fill_integers<<<256, 256>>>(b.data, b.size, seed + 1, 1);
-  } else {
-    fill_normal<<<256, 256>>>(a.data, a.size, seed);
-    fill_normal<<<256, 256>>>(b.data, b.size, seed + 1);
-  }
-  fill_integers<<<256, 256>>>(c.data, c.size, seed + 2, 3);
-  const std::vector<Out> before = c.host();
-  const Strides sa = major_a == K ? Strides{lda, 1} : Strides{1, lda}, sb = major_b == K ? Strides{1, ldb} : Strides{ldb, 1};
-  product<<<dim3((n + 127) / 128, m), 128>>>(
-      m, n, k, alpha, a.data, sa, b.data, sb, beta, c.data, Strides{ldd, 1}, result.data, magnitude.data);
-  gemm_sm90::Plan<Element, Result, major_a, major_b, from> plan;
-  CHECK(plan.prepare(m, n, k, alpha, {a.data, lda}, {b.data, ldb}, beta, {c.data, ldd}, {c.data, ldd}));
-  CHECK(plan.launch());
-  CHECK(cudaDeviceSynchronize());
-
-  const std::vector<Out> got = c.host();
-  const std::vector<double> want = result.host(), terms = magnitude.host();
-  for (int row = 0; row < m; ++row) {
-    for (int64_t column = 0; column < ldd; ++column) {
-      const double x = double(float(got[row * ldd + column]));
-      double y = 0, error = 0;
-      if (column >= n && (column - column % (16 / sizeof(Out))) < n) continue;  // TMA writes whole 16 bytes
-      if (column >= n) {
-        y = double(float(before[row * ldd + column]));  // what follows stays as it was
-      } else {
-        const size_t i = size_t(row) * n + column;
-        y = want[i];
-        if (integers) {
-          y = double(float(Out(float(y))));
-        } else {
-          error = sum_error<Element>(k) * terms[i] + rounding_error<Out>() * (std::fabs(y) + sum_error<Element>(k) * terms[i]);
-        }
-      }
-      if (!(std::fabs(x - y) <= error)) {
-        std::printf("wrong: %d x %d x %d, integers %d, alpha %g, beta %g: D[%d][%d] is %g, not %g +- %g\n", m, n, k, integers, alpha,
-                    beta, row, int(column), x, y, error);
-        return false;
-      }
-    }
-  }
-  return true;
-}
+using ptxmma::storage;
 
 template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from = From::SHARED>
 bool check_all(const char* name, int count) {
-  std::mt19937 random(count);
-  const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
-  for (int i = 0; i < count; ++i) {
-    // The first sizes are a whole number of tiles, less than one, and more than the chip computes at a time.
-    const int m = i == 0 ? 512 : i == 1 ? 1 : i == 2 ? 3000 : between(1, 700);
-    const int n = i == 0 ? 352 : i == 1 ? 8 : i == 2 ? 5000 : between(1, 1000);
-    const int k = i == 0 ? 256 : i == 1 ? 1 : between(1, 900);
-    const bool integers = i % 2 == 0 || std::is_same_v<Element, ptxmma::s8>;
-    const float alpha = i % 3 == 0 ? 2 : integers ? 1 : 0.75f, beta = i % 4 < 2 ? 0 : i % 4 == 2 ? -1 : 2;
-    if (!check<Element, Result, major_a, major_b, from>(m, n, k, i % 5 == 4, integers, alpha, beta, i)) {
-      std::printf("%s: FAILED\n", name);
-      return false;
-    }
-  }
-  std::printf("%s: %d sizes are right\n", name, count);
-  return true;
+  return check_all<Element, Result, false>(
+      name, count, major_a, major_b,
+      [](const Case& one, const storage<Element>* a, int64_t lda, const storage<Element>* b, int64_t ldb, storage<Result>* c, int64_t ldc) {
+        gemm_sm90::Plan<Element, Result, major_a, major_b, from> plan;
+        CHECK(plan.prepare(one.m, one.n, one.k, one.alpha, {a, lda}, {b, ldb}, one.beta, {c, ldc}, {c, ldc}));
+        CHECK(plan.launch());
+      });
 }
 
 int main(int argc, char** argv) {

@@ -63,6 +63,16 @@ __global__ void fill_integers(T* data, size_t size, uint64_t seed, int largest) 
   }
 }
 
+// Makes two of each four neighbours zeros, at random.
+template <class T>
+__global__ void drop_half(T* data, size_t size, uint64_t seed) {
+  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size / 4; i += size_t(gridDim.x) * blockDim.x) {
+    const uint64_t bits = random_bits(i, seed);
+    const int first = bits % 4, second = (first + 1 + bits / 4 % 3) % 4;
+    data[4 * i + first] = data[4 * i + second] = static_cast<T>(0.0f);
+  }
+}
+
 // Where the element (row, column) of a matrix lies.
 struct Strides {
   int64_t row, column;

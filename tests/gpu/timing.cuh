@@ -9,6 +9,7 @@
 
 #include <cuda_runtime.h>
 
+#include "clock.cuh"
 #include "numbers.cuh"
 
 struct Candidate {
@@ -20,14 +21,18 @@ struct Candidate {
   }
 };
 
-inline void measure(std::vector<Candidate>& candidates, int rounds, float ms, cudaStream_t stream = nullptr) {
+// The result is the clock while the first of them runs, in MHz.
+inline unsigned measure(std::vector<Candidate>& candidates, int rounds, float ms, cudaStream_t stream = nullptr) {
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
+  static const Clock clock;
+  std::vector<unsigned> clocks;
   const auto time = [&](const Candidate& candidate, int launches) {
     CHECK(cudaEventRecord(start, stream));
     for (int i = 0; i < launches; ++i) candidate.run(stream);
     CHECK(cudaEventRecord(stop, stream));
+    if (&candidate == &candidates[0]) clocks.push_back(clock.megahertz());
     CHECK(cudaEventSynchronize(stop));
     float elapsed;
     CHECK(cudaEventElapsedTime(&elapsed, start, stop));
@@ -49,4 +54,6 @@ inline void measure(std::vector<Candidate>& candidates, int rounds, float ms, cu
   }
   CHECK(cudaEventDestroy(start));
   CHECK(cudaEventDestroy(stop));
+  std::nth_element(clocks.begin(), clocks.begin() + clocks.size() / 2, clocks.end());
+  return clocks[clocks.size() / 2];
 }

@@ -1,0 +1,105 @@
+// D = alpha * A * B + beta * C on Hopper, where two of four neighbours in each row of A are zeros. It is the kernel of gemm_sm90.cuh with
+// other operands: TMA brings the elements of A that are kept, and which ones these are, the metadata.
+#pragma once
+
+#include <ptxmma/cuda/sparse.cuh>
+#include <ptxmma/wgmma_sp/bf16_bf16.cuh>
+#include <ptxmma/wgmma_sp/e4m3_e4m3.cuh>
+#include <ptxmma/wgmma_sp/f16_f16.cuh>
+
+#include "gemm_sm90_plan.cuh"
+
+namespace sparse_gemm_sm90 {
+
+using namespace gemm_sm90;
+
+// How a type is compressed, and the registers of metadata that its instructions read.
+template <class Element> struct Sparsity;
+template <> struct Sparsity<ptxmma::f16> {
+  using Kind = ptxmma::sparse::kind_2_4_f16;
+  using Metadata = ptxmma::sparse::wgmma_sp_m64nNk32_metadata_b16;
+};
+template <> struct Sparsity<ptxmma::bf16> {
+  using Kind = ptxmma::sparse::kind_2_4_bf16;
+  using Metadata = ptxmma::sparse::wgmma_sp_m64nNk32_metadata_b16;
+};
+template <> struct Sparsity<ptxmma::e4m3> {
+  using Kind = ptxmma::sparse::kind_2_4_e4m3;
+  using Metadata = ptxmma::sparse::wgmma_sp_m64nNk64_metadata_b8;
+};
+
+struct SparseSource {
+  CUtensorMap a, b;          // a: the elements that are kept
+  const uint32_t* metadata;  // of each instruction: a register for each thread; instructions along k follow each other
+  int words;                 // registers along k
+};
+
+// A stage is as deep as `spans` spans of B.
+template <class Element, ptxmma_majorness major_b, int tile_rows, int tile_columns, int spans>
+struct Sparse {
+  using Input = storage<Element>;
+  using Multiply = ptxmma::wgmma_sp<ptxmma::shape<64, tile_columns>, ptxmma::f32, Element, Element>;
+  using Metadata = typename Sparsity<Element>::Metadata;
+  static constexpr int rows = tile_rows, columns = tile_columns, depth = spans * SPAN / sizeof(Input);
+  static constexpr int extra = 40;  // reading A costs more, beside half as many multiplications
+  static constexpr ptxmma_swizzle swizzle_a = spans == 1 ? PTXMMA_SWIZZLE_64B : PTXMMA_SWIZZLE_128B;  // half as many are kept
+  using A = typename Multiply::template a_tile<PTXMMA_MAJORNESS_K, swizzle_a, rows, depth / 2>;
+  using B = typename Multiply::template b_tile<major_b, SWIZZLE, columns, depth>;
+
+  // Some instructions along k share a register, of which a selector chooses the part.
+  static constexpr int words = depth / (Multiply::k * Metadata::selectors), parts_of_tile = rows / Multiply::m;
+  static constexpr uint32_t bytes = A::bytes + B::bytes + parts_of_tile * words * WARPGROUP * sizeof(uint32_t);
+
+  using Source = SparseSource;
+  struct Stage {
+    alignas(A::alignment) unsigned char a[A::bytes];
+    alignas(B::alignment) unsigned char b[B::bytes];
+    uint32_t metadata[parts_of_tile][words][WARPGROUP];
+  };
+
+  static __device__ __forceinline__ void load(
+      const Source& source, Stage& stage, int row, int column, int k, int rank, uint64_t* full) {
+    gemm_sm90::load<A, false>(source.a, stage.a, row, k / 2, rank, full);
+    gemm_sm90::load<B, true>(source.b, stage.b, column, k, rank, full);
+    const int word = k / (Multiply::k * Metadata::selectors);
+#pragma unroll
+    for (int p = 0; p < parts_of_tile; ++p) {
+      const uint32_t* from = source.metadata + (int64_t(row / Multiply::m + p) * source.words + word) * WARPGROUP;
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stage.metadata[p], from, sizeof stage.metadata[p], full);
+    }
+  }
+
+  struct Registers {
+    uint32_t metadata[parts_of_tile][words];
+  };
+  static constexpr int sets = words == 1 ? 2 : 1;
+
+  template <int parts>
+  static __device__ __forceinline__ void multiply(
+      typename Multiply::d::type (&sums)[parts], Registers& registers, const Stage& stage, int row, int thread, bool accumulate) {
+    const uint32_t a = shared_address(stage.a), b = shared_address(stage.b);
+    auto& metadata = registers.metadata;
+#pragma unroll
+    for (int word = 0; word < words; ++word) {
+      if (word > 0) ptxmma::wgmma_wait_group<1>();
+#pragma unroll
+      for (int p = 0; p < parts; ++p) {
+        metadata[p][word] = stage.metadata[row / Multiply::m + p][word][thread];
+        ptxmma::fence_operand(metadata[p][word]);
+      }
+      ptxmma::wgmma_fence();
+#pragma unroll
+      for (int selector = 0; selector < Metadata::selectors; ++selector) {
+        const int k = (word * Metadata::selectors + selector) * Multiply::k;
+#pragma unroll
+        for (int p = 0; p < parts; ++p) {
+          Multiply::call(sums[p], A::descriptor(a, row + p * Multiply::m, k / 2), B::descriptor(b, 0, k), metadata[p][word], selector,
+                         accumulate || k > 0);
+        }
+      }
+      ptxmma::wgmma_commit_group();
+    }
+  }
+};
+
+}  // namespace sparse_gemm_sm90
