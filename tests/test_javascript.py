@@ -356,6 +356,16 @@ def test_images_are_those_of_the_library(ask: Ask) -> None:
     assert accepted > 100
 
 
+def test_the_script_of_the_explorer_is_javascript(root: Path, tmp_path: Path) -> None:
+    """Modules that are right by themselves may not be in one script."""
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    page = (root / "generated/javascript/explorer.html").read_text(encoding="utf-8")
+    (script,) = re.findall(r"<script>\n(.*?)</script>", page, re.DOTALL)
+    (tmp_path / "explorer.js").write_text(script, encoding="utf-8")
+    done = subprocess.run([node, "--check", str(tmp_path / "explorer.js")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_suspicions_of_descriptors_are_those_of_the_library(ask: Ask) -> None:
     random = np.random.default_rng(0)
     fields = random.integers(0, 1 << 14, (400, 3)) * random.integers(0, 2, (400, 3)) & ~random.choice([0, 7, 63], (400, 3))

@@ -67,8 +67,8 @@ export class SparsityView {
     const [scope, sparse] = [instruction.scope, instructionGroups().filter((group) => group.pattern)];
     const near = sparse.filter((group) => group.entry.scope === scope);
     const best = (near.length ? near : sparse).reduce((one, other) => (likeness(other.templates) > likeness(one.templates) ? other : one));
-    const instruction = instructionOf(best, best.numbers[Math.floor(best.numbers.length / 4)]);
-    return h("button", { type: "button", onclick: () => this.store.set({ i: instruction.canonical, at: "", choose: "" }) }, `Show ${instruction.canonical}`);
+    const nearest = instructionOf(best, best.numbers[Math.floor(best.numbers.length / 4)]);
+    return h("button", { type: "button", onclick: () => this.store.set({ i: nearest.canonical, at: "", choose: "" }) }, `Show ${nearest.canonical}`);
   }
 
   #row() {
