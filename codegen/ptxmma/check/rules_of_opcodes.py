@@ -34,14 +34,14 @@ RULES: Mapping[str, Rule] = {
     ),
     "missing-fence": Rule(
         "A wgmma.fence must come between the last write of a register and the wgmma.mma_async that uses it.",
-        "Without it, the instruction may read the register before it is written. Neither the compiler nor the assembler says so.",
+        "Without it, the instruction may read the register before it is written. ptxas mends some cases and says so: C7519, C7520.",
         "Add wgmma.fence.sync.aligned before the first wgmma.mma_async, and after code that writes its registers.",
         f"{_WGMMA}\nwgmma.commit_group.sync.aligned;\n{_WAIT}",
         f"{_ISSUED}\n{_WAIT}",
     ),
     "missing-wait": Rule(
         "A wgmma.wait_group must come between a wgmma.mma_async and the first use of its accumulator.",
-        "The instruction is asynchronous: until the wait, it may still write the accumulator and read the registers of A.",
+        "Until then the instruction may write the accumulator and read the registers of A. ptxas mends some cases: C7514, C7517, C7518.",
         "Add wgmma.commit_group behind the instructions and wgmma.wait_group before their result is used.",
         f"{_ISSUED}\nst.global.f32 [%rd0], %f0;",
         f"{_ISSUED}\n{_WAIT}\nst.global.f32 [%rd0], %f0;",

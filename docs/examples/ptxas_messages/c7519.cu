@@ -1,0 +1,30 @@
+// C7519: a fence before the loop does not fence what is done to the registers in the loop.
+#include "common.cuh"
+
+extern "C" __global__ void __launch_bounds__(128) wrong(Operand a, Operand b, float* out, int steps) {
+  Sums sums = {};
+  ptxmma::fence_accumulator(sums);
+  ptxmma::wgmma_fence();
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int i = 0; i < DEPTH; ++i) Multiply::call(sums, a, b, true);
+    ptxmma::wgmma_commit_group();
+    ptxmma::wgmma_wait_group<0>();
+  }
+  ptxmma::fence_accumulator(sums);
+  store(sums, out);
+}
+
+extern "C" __global__ void __launch_bounds__(128) right(Operand a, Operand b, float* out, int steps) {
+  Sums sums = {};
+  ptxmma::fence_accumulator(sums);
+  for (int step = 0; step < steps; ++step) {
+    ptxmma::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < DEPTH; ++i) Multiply::call(sums, a, b, true);
+    ptxmma::wgmma_commit_group();
+    ptxmma::wgmma_wait_group<0>();
+  }
+  ptxmma::fence_accumulator(sums);
+  store(sums, out);
+}

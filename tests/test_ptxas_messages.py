@@ -1,0 +1,80 @@
+"""The guide to ptxas's messages: each program causes those that it is about, and ``ptxmma check`` says what the guide says it does."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ptxmma import paths
+from ptxmma.check import check
+
+_GUIDE = paths.CHECKOUT / "docs" / "ptxas_messages.rst"
+_PROGRAMS = paths.CHECKOUT / "docs" / "examples" / "ptxas_messages"
+
+
+def _table(name: str) -> dict[str, dict[str, str]]:
+    """A table of the guide: its rows by message, as cells by column."""
+    with (_PROGRAMS / name).open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    first = next(iter(rows[0]))
+    return {row[first]: row for row in rows}
+
+
+_MESSAGES, _RELEASES = _table("messages.csv"), _table("releases.csv")
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def _column(ptxas: str) -> str:
+    """The column of the table of releases for an assembler."""
+    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True).stdout
+    release = re.search(r"release (\d+\.\d+)", said)
+    assert release
+    for column in list(next(iter(_RELEASES.values())))[1:]:
+        first, _, last = column.partition(" to ")
+        if _release(first) <= _release(release[1]) <= _release(last or first):
+            return column
+    pytest.skip(f"the guide does not know ptxas {release[1]}")
+
+
+def test_the_guide_has_all_programs() -> None:
+    programs = {path.stem.upper() for path in _PROGRAMS.glob("*.cu")}
+    text = _GUIDE.read_text(encoding="utf-8")
+    assert _MESSAGES.keys() == _RELEASES.keys() == programs
+    assert set(re.findall(r"^(C75\d\d)\n~~~~~$", text, re.MULTILINE)) == programs
+    assert {name.upper() for name in re.findall(r"literalinclude:: examples/ptxas_messages/(c\d+)\.cu", text)} == programs
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("message", sorted(_MESSAGES))
+def test_the_program_causes_its_message(nvcc: str, message: str, tmp_path: Path) -> None:
+    ptxas = shutil.which("ptxas")
+    assert ptxas, "ptxas is not beside nvcc"
+    ptx = tmp_path / "program.ptx"
+    command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_90a,code=compute_90a", "-ptx"]
+    subprocess.run([*command, str(_PROGRAMS / f"{message.lower()}.cu"), "-o", str(ptx)], capture_output=True, check=True)
+
+    column = _column(ptxas)
+    done = subprocess.run([ptxas, "-arch=sm_90a", str(ptx), "-o", str(tmp_path / "cubin")], capture_output=True, text=True, check=True)
+    said = done.stdout + done.stderr
+    assert sorted(set(re.findall(r"\((C7\d+)\)", said))) == _RELEASES[message][column].split()
+    assert "'right'" not in said
+    if message in _RELEASES[message][column].split():
+        section = _GUIDE.read_text(encoding="utf-8").split(f"\n{message}\n~~~~~\n")[1].lstrip("\n")
+        quoted = " ".join(section.split("\n\n")[0].split())
+        first, _, rest = quoted.partition("...")
+        assert first.strip() in re.sub(r"\s+", " ", said)
+        assert rest.strip() in re.sub(r"\s+", " ", said)
+
+    text = ptx.read_text(encoding="utf-8")
+    wrong, right = (text.splitlines().index(line) for line in re.findall(r"^\.visible \.entry (?:wrong|right)\($", text, re.MULTILINE))
+    findings = check(text).findings
+    assert {finding.rule for finding in findings} == set(_MESSAGES[message]["``ptxmma check``"].split())
+    assert all(wrong < finding.line <= right for finding in findings)
