@@ -22,7 +22,7 @@ from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text
 from ptxmma.generator.emit import javascript
 from ptxmma.matrices.arrangements import arrangement, names
-from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.pictures import colour
 from ptxmma.matrices.shared_memory import SharedLayout
 from ptxmma.matrices.tracing import trace
@@ -375,6 +375,13 @@ def test_accesses_and_their_conflicts(page: Any) -> None:
     page.get_by_label("Depth (k)").fill("7")
     page.keyboard.press("Enter")
     assert "k = 7 must be a multiple of 8" in page.get_by_role("alert").first.inner_text()
+
+
+def test_what_is_suspicious_in_a_descriptor_is_said(page: Any) -> None:
+    _go(page, f"i={_WGMMA}&v=memory&image=bf16,K,128B,64,64&bits=0x4000000100010041")
+    said = page.get_by_label("Suspicions").locator("li").all_inner_texts()
+    assert said == [each.text for each in suspicions(0x4000000100010041, "K")]
+    assert said
 
 
 def test_a_descriptor_is_edited_both_ways(page: Any) -> None:

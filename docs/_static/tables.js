@@ -3,7 +3,8 @@
 
 (() => {
   const LONG = 20;
-  const text = (row, column) => row.cells[column]?.textContent.trim() ?? "";
+  /** The text of a cell; numbers without the commas between thousands. */
+  const text = (row, column) => (row.cells[column]?.textContent.trim() ?? "").replace(/(\d),(?=\d{3}\b)/g, "$1");
   const order = new Intl.Collator("en", {numeric: true}).compare;
 
   function sortable(table, body) {
