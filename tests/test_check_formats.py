@@ -259,7 +259,7 @@ def test_the_guide_shows_what_happens(page: str, shown_files: dict[str, Path], t
     assert len(examples) >= 7
     for command, shown in examples:
         printed = "\n".join(line.rstrip() for line in shell(command, tmp_path).stdout.strip("\n").split("\n"))
-        assert printed == shown, f"$ {command}"
+        assert printed == shown, f"`make transcripts` records this again:\n$ {command}\n{printed}"
 
 
 def test_the_action_of_the_guide_runs(shown_files: dict[str, Path], tmp_path: Path) -> None:
