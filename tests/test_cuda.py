@@ -13,7 +13,7 @@ import pytest
 
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
 from header_programs import write_headers
-from ptxmma.catalog.cplusplus import front_name, shown
+from ptxmma.catalog.cplusplus import front_name, identifier, shown
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator import pipeline
 from ptxmma.model import Version
@@ -76,6 +76,13 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
 )
 def test_the_front_names_an_instruction_by_shape_types_and_what_is_unusual(catalog: Catalog, spelling: str, expected: str) -> None:
     assert front(catalog.find(spelling)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("and", "and_"), ("requires", "requires_"), ("1x", "_1x"), ("scale-d", "scale_d"), ("N", "n")]
+)
+def test_every_name_of_a_spec_is_a_name_in_cplusplus(name: str, expected: str) -> None:
+    assert identifier(name) == expected
 
 
 def test_headers_of_one_family_are_split_by_the_types_of_the_multiplicands(include: Path) -> None:

@@ -22,13 +22,15 @@ _LISTED = 16  # registers on a line of a long list
 _NOT_A_WORD = re.compile(r"\W", re.ASCII)
 _WORD = re.compile(r"[\w-]+")
 _KEYWORDS = (
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr continue default delete do "
-    "double else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq "
-    "nullptr operator or or_eq private protected public register return short signed sizeof static struct switch template this throw "
-    "true try typedef typename union unsigned using virtual void volatile while xor xor_eq"
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await "
+    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do "
+    "double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
+    "new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict "
+    "return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try "
+    "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq"
 )
-#: What C++ reserves and PTX or a spec could use as a name.
-_RESERVED = frozenset(_KEYWORDS.split())
+#: What C and C++ reserve and PTX or a spec could use as a name.
+RESERVED = frozenset(_KEYWORDS.split())
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------
@@ -42,7 +44,9 @@ def part_of_name(name: str) -> str:
 def identifier(text: str) -> str:
     """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``, ``n`` for ``N`` (often a macro)."""
     name = part_of_name(text).lower()
-    return f"{name}_" if name in _RESERVED or name[0].isdigit() else name
+    if name[0].isdigit():
+        return f"_{name}"
+    return f"{name}_" if name in RESERVED else name
 
 
 def type_qualifiers(entry: InstructionSet) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
@@ -58,11 +58,26 @@ def derive(spec: Spec, positions: Positions) -> Database:
             message = f"two different layouts are called {plan.name}; name: must tell them apart"
             here, first = (positions.at("register_layouts", entry) for entry in (plan.entry, other.entry))
             problems.append(clash(message, here, first))
+    problems += _one_function(positions, [layout for layout, _ in derived.values()])
     if not problems:
         problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
     if problems:
         raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
     return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
+
+
+def _one_function(positions: Positions, layouts_: Iterable[Layout]) -> Iterator[Problem]:
+    """No function of a layout has the name of a function of another: C has one for each result, Python one for each direction."""
+    owners: dict[tuple[str, str], Layout] = {}
+    for layout in layouts_:
+        functions = [("C", f"{layout.name}_{end}") for end in ("lane", "element", *layout.axes)]
+        functions += [("Python", layout.name), ("Python", f"{layout.name}_inverse")]
+        for language, function in functions:
+            other = owners.setdefault((language, function), layout)
+            if other is not layout:
+                message = f"{layout.name} and {other.name} would both have a function {function} in {language}; name: must tell them apart"
+                here, first = (positions.at("register_layouts", entry) for entry in (layout.entry, other.entry))
+                yield clash(message, here, first)
 
 
 def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:

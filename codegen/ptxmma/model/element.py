@@ -83,6 +83,10 @@ class RegisterType(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+#: The state spaces in which PTX declares variables.
+VariableSpace = Literal["const", "global", "local", "param", "shared"]
+
+
 class Carrier(Entry, frozen=True, kw_only=True):
     """The register types that assemblers accept for an operand; wrappers use the first."""
 
@@ -90,8 +94,13 @@ class Carrier(Entry, frozen=True, kw_only=True):
     elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
     when: tuple[Condition, ...]  # each says of which family or instruction
     registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
-    spaces: Annotated[tuple[Name, ...], SOME] = ()  # addresses: the state spaces whose variables they take as well
+    spaces: Annotated[tuple[VariableSpace, ...], SOME] = ()  # addresses: the state spaces whose variables they take as well
     source: Source
+
+    def __post_init__(self) -> None:
+        """Only addresses, which have no elements, take variables."""
+        if self.spaces and self.elements:
+            raise ValueError("spaces is for addresses, which have no elements; leave one of them out")
 
 
 class Types(Entry, frozen=True, kw_only=True):

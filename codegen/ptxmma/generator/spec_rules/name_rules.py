@@ -1,24 +1,56 @@
-"""Names: no two entries share one, and no two families share a file."""
+"""Names: no two entries share one, no two families share a file, and those that programs contain are not words of a language."""
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator
 
+from ptxmma.catalog.cplusplus import RESERVED as WORDS_OF_CPP
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.model import formula
 
 #: Files and folders beside which the headers and modules of the families are.
 RESERVED = frozenset(
     {"block_scaling", "config", "cuda", "isa_versions", "pack", "ptxmma", "register_types", "shared_layout", "shared_memory", "sparse"}
     | {"status", "targets", "types", "variants"}
 )
+#: What JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
+_WORDS = (
+    WORDS_OF_CPP
+    | {"arguments", "debugger", "eval", "extends", "function", "implements", "instanceof", "interface", "let", "null", "package"}
+    | {"super", "typeof", "uint32_t", "var"}
+)
+_RESERVES_IT = "a language of the generated code reserves it; choose another name"
+#: The function of a layout that gives the element of a place; those of its axes have the names of the axes.
+_ELEMENT = "element"
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Entries of one list that share a name, and families that share a file."""
+    """Entries of one list that share a name, families that share a file, and axes and sizes with the name of a word of a language."""
     yield from _repeated(context)
     yield from _files(context)
+    yield from _words(context)
+
+
+def _words(context: RuleContext) -> Iterator[Problem]:
+    """The names of axes and of sizes are names of parameters and members in C, C++, Python and JavaScript."""
+    for index, layout in enumerate(context.spec.register_layouts):
+        for axis in layout.axes:
+            here = context.at("register_layouts", index, "axes", axis)
+            if axis == _ELEMENT:
+                yield Problem(here, f"an axis cannot be called {axis!r}: another function of the layout has this name; choose another")
+            elif axis in _WORDS or keyword.iskeyword(axis):
+                yield Problem(here, f"an axis cannot be called {axis!r}: {_RESERVES_IT}")
+    for index, entry in enumerate(context.spec.instructions):
+        for qualifier, extents in entry.extents.items():
+            names = [*formula.placeholders(extents.pattern), *(name for sizes in extents.values.values() for name in sizes)]
+            for name in dict.fromkeys(names):
+                if name in _WORDS or keyword.iskeyword(name):
+                    here = context.at("instructions", index, "extents", qualifier)
+                    yield Problem(
+                        here, f"a size cannot be called {name!r}: a language of the generated code reserves it; choose another name"
+                    )
 
 
 def _repeated(context: RuleContext) -> Iterator[Problem]:

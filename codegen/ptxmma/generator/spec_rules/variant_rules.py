@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.cplusplus import front_name
+from ptxmma.catalog.cplusplus import RESERVED, front_name
 from ptxmma.catalog.operands import ROLES, matrix_types, multiplicands
 from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.problems import Position, Problem, clash
@@ -13,9 +13,13 @@ from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import matches, operand_names
 
+#: Templates and namespaces of the headers beside those of the families.
+_FRONT = frozenset({"carried", "detail", "fragment", "layout", "matrix_descriptor", "shape", "shared_tile", "side_by_side", "sparse"})
+
 
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Variants that exist twice, that no target accepts, or that a section covers with no entry or with two; families with one template."""
+    yield from _front(context)
     yield from _templates(context)
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
@@ -48,6 +52,31 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                     if (key := context.keys.shared(variant, operand)) not in seen:
                         seen.add(key)
                         yield from _operand(context, variant, operand, position, layout_uses)
+
+
+def _front(context: RuleContext) -> Iterator[Problem]:
+    """The typed front has templates for families and tags for types and qualifiers: their names differ, and C++ does not reserve them."""
+    templates: dict[str, int] = {}
+    tags: dict[str, Position] = {}
+    for index, entry in enumerate(context.spec.instructions):
+        for number, _ in enumerate(entry.forms) if index not in context.broken else ():
+            for variant in representatives(entry, number):
+                template, arguments = front_name(variant)
+                templates.setdefault(template, index)
+                for tag in arguments:
+                    tags.setdefault(tag, context.at("instructions", index, "forms", number))
+    for template, index in templates.items():
+        here = context.at("instructions", index, "stem")
+        if template in RESERVED or template in _FRONT:
+            yield Problem(
+                here, f"the stem gives the template {template!r} of the typed front, a name that C++ or the headers have; change it"
+            )
+        elif template in tags:
+            message = f"the stem gives the template {template!r} of the typed front, which is a modifier as well; change the stem"
+            yield clash(message, here, tags[template])
+    for tag, here in tags.items():
+        if tag in _FRONT:
+            yield Problem(here, f"the modifier {tag!r} has the name of a template of the headers; {listed(sorted(_FRONT))} are taken")
 
 
 def _templates(context: RuleContext) -> Iterator[Problem]:
