@@ -91,7 +91,6 @@ _INTEGERS: dict[str, Callable[[Any], object]] = {
     "byte_id to pack": lambda given: _SCALES.pack(_FACTORS, given),
     "thread_id to pack": lambda given: _SCALES.pack(_FACTORS, thread_id=given),
     "byte_id to unpack": lambda given: _SCALES.unpack(_WORDS, given),
-    "byte_id of tiles": lambda given: _SCALES.pack_tiles(_FACTORS, given),
     "thread_id of tiles": lambda given: _SCALES.unpack_tiles(_WORDS[None, None], thread_id=given),
     "block": lambda given: scaling.custom("e2m1", "ue8m0", given),
     "axis of a format": lambda given: scaling.custom("e2m1", "ue8m0", 16, axis=given),
@@ -113,6 +112,7 @@ _INTEGERS: dict[str, Callable[[Any], object]] = {
 }
 #: The value of an argument that is not given.
 _OPTIONAL: dict[str, Callable[[Any], object]] = {
+    "byte_id of tiles": lambda given: _SCALES.pack_tiles(_FACTORS, given),
     "selector of tiles": lambda given: _METADATA.pack_tiles(_TILE, given),
     "selector of all tiles": lambda given: _METADATA.unpack_tiles(_WORDS[None, None], given),
     "axis": lambda given: scaling.quantise(np.ones((1, 32), np.float32), "mxfp4", axis=given),
