@@ -121,6 +121,25 @@ def test_loads_fill_the_fragment_from_the_tile(tmp_path: Path) -> None:
                     assert bank_conflicts(given, 16).wavefronts == _LEAST, move
 
 
+@pytest.mark.parametrize("swizzle", ["128B", "none"])
+def test_bytes_are_transposed_where_an_instruction_does_it(swizzle: str, tmp_path: Path) -> None:
+    move = Move(*_E4M3, "a", "e4m3", "MN", swizzle, 128, 64)
+    tile = move.types.partition("layout, ")[2]
+    source = f"""{_HEADERS}int main() {{
+  for (unsigned x = 0; x < 16; x++)
+    for (unsigned k = 0; k < 32; k++) std::printf("%u%s", {tile}::offset(x, k), k == 31 ? "\\n" : " ");
+  for (unsigned lane = 0; lane < 32; lane++) std::printf("%u ", detail::matrix_load<{move.types}>::offset(lane, 0, 0, 0));
+  std::printf("\\n");
+}}
+"""
+    *places, addresses = run(source, tmp_path)
+    values = np.random.default_rng(1).integers(0, 100, (16, 32)).astype(np.uint8)
+    image = np.zeros(128 * 64, np.uint8)
+    image[np.array(places)] = values
+    load = emulate("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", address=np.array(addresses), memory=image)
+    assert np.array_equal(load.registers.view(np.uint32), instruction(move.multiply).operand("a").pack(values))
+
+
 def test_stores_write_the_fragment_to_the_tile(tmp_path: Path) -> None:
     operands = [instruction(move.multiply).operand(move.operand) for move in _STORES]
     threads = [128 if move.multiply.startswith("wgmma") else 32 for move in _STORES]
@@ -286,6 +305,24 @@ __global__ void kernel(uint32_t* out) {
     done = compiler.run(checked, "-arch=sm_90a", "-c", folder=tmp_path)
     assert done.returncode != 0
     assert "__host__ function" in done.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("target", "message"), [("sm_120a", ""), ("sm_90a", "ptxmma: this instruction needs sm_100f or sm_101f or sm_120f")]
+)
+def test_bytes_are_transposed_on_the_targets_that_do_it(nvcc: str, catalog: Catalog, target: str, message: str, tmp_path: Path) -> None:
+    multiply = _E4M3[1]
+    tile = "shared_tile<e4m3, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>"
+    body = f"{multiply}::a::type a; load_fragment<{multiply}::a, {tile}>(a, start, threadIdx.x); *out = a[0] + a[1] + a[2] + a[3];"
+    source = f"{_HEADERS}__global__ void kernel(uint32_t* out, uint32_t start) {{ {body} }}\n"
+    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
+    if message:
+        done = compiler.run(source, f"-arch={target}", "-c", folder=tmp_path)
+        assert done.returncode != 0
+        assert message in done.stderr
+    else:
+        assert compiler.ptx_of(source, target, tmp_path).count("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8") == 1
 
 
 @pytest.mark.nvcc

@@ -23,8 +23,9 @@
 namespace ptxmma {
 namespace detail {
 
-// A fragment as matrices in registers: Matrices and Addresses are the layouts of the instruction, Bits the width of an element.
-template <class Layout, class Matrices, class Addresses, uint32_t Bits>
+// A fragment as matrices in registers: Matrices and Addresses are the layouts of the instruction, Bits the width of an element, and Rows those
+// of a matrix.
+template <class Layout, class Matrices, class Addresses, uint32_t Bits, uint32_t Rows = 8>
 struct matrix_places {
   static constexpr uint32_t warp = 32, register_bits = 8 * sizeof(uint32_t);
 
@@ -40,7 +41,7 @@ struct matrix_places {
   PTXMMA_MEMBER bool fits(bool along_k) {
     if (Bits > register_bits) return false;
     for (uint32_t matrix = 0; matrix < 2; ++matrix) {
-      for (uint32_t row = 0; row < 8; ++row) {
+      for (uint32_t row = 0; row < Rows; ++row) {
         for (uint32_t unit = 0; unit < 128 / Bits; ++unit) {
           const bool inner = along_k == Layout::depth_first, outer = !inner;
           if (along(inner, 0, 0, matrix, row, unit) != along(inner, 0, 0, matrix, row, 0) + unit) return false;
@@ -69,6 +70,7 @@ struct matrix_move {
   using plain = matrix_places<Layout, Plain, Addresses, bits>;
   using turned = matrix_places<Layout, Transposed, Addresses, bits>;
   static constexpr bool transposed = !plain::fits(along_k), fits = plain::fits(along_k) || turned::fits(along_k);
+  static constexpr int kind = transposed ? 1 : 0;
   static_assert(fits || Layout::result,
                 "ptxmma: ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness");
 
@@ -79,15 +81,33 @@ struct matrix_move {
 };
 
 template <class Layout, class Tile>
-using matrix_load = matrix_move<Layout, Tile, layout::ldmatrix_m8n8_x4_r_b16, layout::ldmatrix_m8n8_x4_trans_r_b16, layout::ldmatrix_m8n8_x4_p>;
-
-template <class Layout, class Tile>
 using matrix_store = matrix_move<Layout, Tile, layout::stmatrix_m8n8_x4_r_b16, layout::stmatrix_m8n8_x4_trans_r_b16, layout::stmatrix_m8n8_x4_p>;
 
-template <bool Transposed>
+// Elements of 8 bits side by side along x: matrices of them are transposed on some targets.
+template <class Layout, class Tile>
+struct narrow_load {
+  using places =
+      matrix_places<Layout, layout::ldmatrix_m16n16_x2_trans_r_b8, layout::ldmatrix_m16n16_x2_p, 8, 16>;
+  static constexpr bool transposed = true, fits = true;
+  static constexpr int kind = 2;
+  PTXMMA_MEMBER bool suits() {
+    return ptxmma_describe_type(Tile::type).bits == 8 && Tile::majorness != PTXMMA_MAJORNESS_K && !Layout::result && places::fits(false);
+  }
+  PTXMMA_MEMBER uint32_t offset(uint32_t lane, uint32_t first, uint32_t x, uint32_t k) {
+    return Tile::offset(x + places::x(lane, first), k + places::k(lane, first));
+  }
+};
+
+template <class Layout, class Tile, bool Narrow = narrow_load<Layout, Tile>::suits()>
+struct matrix_load : matrix_move<Layout, Tile, layout::ldmatrix_m8n8_x4_r_b16, layout::ldmatrix_m8n8_x4_trans_r_b16, layout::ldmatrix_m8n8_x4_p> {};
+template <class Layout, class Tile>
+struct matrix_load<Layout, Tile, true> : narrow_load<Layout, Tile> {};
+
+// The instructions: 0 takes matrices as registers have them, 1 transposed, 2 transposed and of narrower elements.
+template <int Kind>
 struct matrices;
 template <>
-struct matrices<false> {
+struct matrices<0> {
   template <class Use = void>
   static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address)
 #ifdef __CUDA_ARCH__
@@ -131,9 +151,8 @@ struct matrices<false> {
   ;
 #endif
 };
-
 template <>
-struct matrices<true> {
+struct matrices<1> {
   template <class Use = void>
   static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address)
 #ifdef __CUDA_ARCH__
@@ -173,6 +192,23 @@ struct matrices<true> {
   static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[4])
 #ifdef __CUDA_ARCH__
   { stmatrix_m8n8_x4_trans_shared_b16<Use>(address, registers); }
+#else
+  ;
+#endif
+};
+template <>
+struct matrices<2> {
+  template <class Use = void>
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address)
+#ifdef __CUDA_ARCH__
+  { ldmatrix_m16n16_x1_trans_shared_b8<Use>(registers, address); }
+#else
+  ;
+#endif
+  template <class Use = void>
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address)
+#ifdef __CUDA_ARCH__
+  { ldmatrix_m16n16_x2_trans_shared_b8<Use>(registers, address); }
 #else
   ;
 #endif
@@ -249,27 +285,27 @@ struct shared_bytes<16> {
 };
 
 // Registers from First on, as many at once as there are instructions for.
-template <bool Transposed, class Move, uint32_t First, uint32_t Left, uint32_t Count = Left >= 4 ? 4 : Left >= 2 ? 2 : Left>
+template <int Kind, class Move, uint32_t First, uint32_t Left, uint32_t Count = Left >= 4 ? 4 : Left >= 2 ? 2 : Left>
 struct matrices_from {
   template <uint32_t Size>
   static __device__ __forceinline__ void load(uint32_t (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x, uint32_t k) {
     uint32_t part[Count];
-    matrices<Transposed>::load(part, start + Move::offset(lane, First, x, k));
+    matrices<Kind>::load(part, start + Move::offset(lane, First, x, k));
 #pragma unroll
     for (uint32_t i = 0; i < Count; ++i) registers[First + i] = part[i];
-    matrices_from<Transposed, Move, First + Count, Left - Count>::load(registers, start, lane, x, k);
+    matrices_from<Kind, Move, First + Count, Left - Count>::load(registers, start, lane, x, k);
   }
   template <uint32_t Size>
   static __device__ __forceinline__ void store(uint32_t start, const uint32_t (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
     uint32_t part[Count];
 #pragma unroll
     for (uint32_t i = 0; i < Count; ++i) part[i] = registers[First + i];
-    matrices<Transposed>::store(start + Move::offset(lane, First, x, k), part);
-    matrices_from<Transposed, Move, First + Count, Left - Count>::store(start, registers, lane, x, k);
+    matrices<Kind>::store(start + Move::offset(lane, First, x, k), part);
+    matrices_from<Kind, Move, First + Count, Left - Count>::store(start, registers, lane, x, k);
   }
 };
-template <bool Transposed, class Move, uint32_t First>
-struct matrices_from<Transposed, Move, First, 0, 0> {
+template <int Kind, class Move, uint32_t First>
+struct matrices_from<Kind, Move, First, 0, 0> {
   template <uint32_t Size>
   static __device__ __forceinline__ void load(uint32_t (&)[Size], uint32_t, uint32_t, uint32_t, uint32_t) {}
   template <uint32_t Size>
@@ -284,12 +320,12 @@ struct fragment_move<Layout, Tile, true> {
   template <uint32_t Size>
   static __device__ __forceinline__ void load(uint32_t (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x, uint32_t k) {
     using move = matrix_load<Layout, Tile>;
-    matrices_from<move::transposed, move, 0, Size>::load(registers, start, lane, x, k);
+    matrices_from<move::kind, move, 0, Size>::load(registers, start, lane, x, k);
   }
   template <uint32_t Size>
   static __device__ __forceinline__ void store(uint32_t start, const uint32_t (&registers)[Size], uint32_t lane, uint32_t x, uint32_t k) {
     using move = matrix_store<Layout, Tile>;
-    matrices_from<move::transposed, move, 0, Size>::store(start, registers, lane, x, k);
+    matrices_from<move::kind, move, 0, Size>::store(start, registers, lane, x, k);
   }
 };
 template <class Layout, class Tile>

@@ -10,6 +10,22 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 
 
+class Narrow(NamedTuple):
+    """Loads or stores that transpose matrices of elements of which four share a register.
+
+    Attributes:
+        functions: by the number of registers.
+        layout: of the most matrices in registers; addresses: that of their addresses.
+        unit: bits of an element; rows: of a matrix in memory.
+    """
+
+    functions: Mapping[int, str]
+    layout: str
+    addresses: str
+    unit: int
+    rows: int
+
+
 class Matrices(NamedTuple):
     """The loads, or the stores.
 
@@ -19,6 +35,7 @@ class Matrices(NamedTuple):
         plain: layout of the most matrices in registers; transposed: the same, transposed; addresses: that of their addresses.
         unit: bits that move together.
         rows: of a matrix; row_bits: the bits of one.
+        narrow: those that transpose matrices of narrower elements.
     """
 
     header: str
@@ -29,6 +46,7 @@ class Matrices(NamedTuple):
     unit: int
     rows: int
     row_bits: int
+    narrow: Narrow | None
 
 
 class Access(NamedTuple):
@@ -99,6 +117,36 @@ def of(catalog: Catalog, operation: str) -> Matrices | None:
         unit=plain.bits,
         rows=plain.rows,
         row_bits=8 * address.row_bytes,
+        narrow=_narrow(catalog, operation),
+    )
+
+
+def _narrow(catalog: Catalog, operation: str) -> Narrow | None:
+    """Those of an operation; None where there are none."""
+    stored = {element.name for element in catalog.database.spec.types.elements if element.c_type}  # as memory has them, without padding
+    functions: dict[int, str] = {}
+    largest: tuple[Operand, Operand] | None = None
+    for instruction in catalog.all(lambda entry: entry.operation == operation):
+        pair = _operands(instruction)
+        if pair is None or pair[0].elements_per_register != 4 or not _whole(*pair) or pair[0].element_type not in stored:
+            continue
+        functions.setdefault(pair[0].registers, instruction.identifier)
+        if largest is None or largest[0].registers < pair[0].registers:
+            largest = pair
+    if largest is None:
+        return None
+    fragment, address = largest
+    assert fragment.layout is not None
+    assert address.layout is not None
+    first, _ = fragment.layout.map.bits["i"][0]
+    if first not in address.axes:
+        return None
+    return Narrow(
+        functions=functions,
+        layout=c_text.identifier(fragment.layout.name),
+        addresses=c_text.identifier(address.layout.name),
+        unit=fragment.bits,
+        rows=fragment.rows,
     )
 
 
@@ -113,10 +161,22 @@ def values(catalog: Catalog) -> dict[str, Any] | None:
 
 def _moved(instruction: Instruction) -> tuple[Operand, Operand] | None:
     """The fragment and the address of a load or store in which each matrix is one register of each thread."""
+    pair = _operands(instruction)
+    if pair is None:
+        return None
+    one_each = pair[0].registers == pair[0].sizes.get("matrix", 1)
+    return pair if one_each and _whole(*pair) and pair[0].elements_per_register == 2 else None
+
+
+def _operands(instruction: Instruction) -> tuple[Operand, Operand] | None:
+    """The fragment and the address, where it has both and the address takes 32 bits."""
     operands = {operand.kind: operand for form in instruction.forms for operand in form.operands}
     fragment, address = operands.get("fragment"), operands.get("address")
     if fragment is None or address is None or address.layout is None or address.constraint == "l":
         return None
-    one_each = fragment.registers * fragment.elements_per_register * fragment.bits == 32 * fragment.sizes.get("matrix", 1)
-    whole_rows = fragment.cols * fragment.bits == 8 * address.row_bytes and fragment.elements_per_register == 2
-    return (fragment, address) if one_each and whole_rows else None
+    return fragment, address
+
+
+def _whole(fragment: Operand, address: Operand) -> bool:
+    """Whether the rows at the addresses are the fragment's, bit for bit."""
+    return fragment.cols * fragment.bits == 8 * address.row_bytes
