@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import advice, asm_operands, async_protocol, costs, flow
+from ptxmma.check import advice, asm_operands, async_protocol, costs, flow, proxies
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
@@ -168,6 +168,7 @@ class Checker:
         for hazard in flow.hazards(function, protocol):
             token = Token(b" " * hazard.length, hazard.offset)
             yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
+        yield from proxies.of_kernel(function, protocol)
         yield from costs.of_loops(function, protocol)
 
     def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:

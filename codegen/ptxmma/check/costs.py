@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ptxmma.check.async_protocol import Protocol
     from ptxmma.ptx.statements import Function
 
-_LABEL = re.compile(rb"\n([\w$%]+):(?!:)")
+_LABEL = re.compile(rb"\n[ \t]*([\w$%]+):(?!:)")
 _BRANCH = re.compile(rb"bra(?:\.uni)?\s+([\w$%]+)\s*;")
 #: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
 _RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")
