@@ -68,9 +68,7 @@ def _front(context: RuleContext) -> Iterator[Problem]:
     for template, index in templates.items():
         here = context.at("instructions", index, "stem")
         if template in RESERVED or template in _FRONT:
-            yield Problem(
-                here, f"the stem gives the template {template!r} of the typed front, a name that C++ or the headers have; change it"
-            )
+            yield Problem(here, f"the stem gives the template {template!r} of the typed front, which C++ or the headers have; change it")
         elif template in tags:
             message = f"the stem gives the template {template!r} of the typed front, which is a modifier as well; change the stem"
             yield clash(message, here, tags[template])
