@@ -100,7 +100,7 @@ def test_constraints_are_types_of_registers(sources: Sources) -> None:
     count, rules = sources.rules(asm(into=_IN.replace('"r"', '"f"')))
     assert count == 1
     assert [rule for rule, _ in rules] == ["register-type"] * 2
-    assert sources.rules(asm(out=_OUT.replace("+f", "=r"))) == (1, [])  # untyped bits pass as f32
+    assert sources.rules(asm(out=_OUT.replace("+f", "+r"))) == (1, [])  # untyped bits pass as f32
     assert [rule for rule, _ in sources.rules(asm(out=_OUT.replace("+f", "+l")))[1]] == ["register-type"] * 2
 
 

@@ -41,8 +41,8 @@ RULES: Mapping[str, Rule] = {
     ),
     "missing-proxy-fence": Rule(
         "A fence.proxy.async stands between ordinary stores to shared memory and what reads it through the async proxy.",
-        "wgmma.mma_async and bulk copies read shared memory through another proxy than st, stmatrix and cp.async write it. Without the "
-        "fence, they may read what was there before. A barrier does not order the two.",
+        "Wgmma and bulk copies read shared memory through another proxy than st, stmatrix and cp.async write it. Without the fence, they "
+        "may read what was there before. A barrier does not order the two.",
         "Execute fence.proxy.async.shared::cta in every thread that stored, before the barrier that the reader waits for.",
         f"st.shared.b32 [tile], %r0;\nbar.sync 0;\n{_ISSUED}\n{_WAIT}",
         f"st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n{_ISSUED}\n{_WAIT}",
