@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, type_groups
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import (
     cplusplus_section,
@@ -50,7 +50,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "title": rest.text(group.title),
         "page_labels": [group.label, *map(page_label, group.aliases)],
         "aliases": " ".join(group.aliases),
-        "words": " ".join(_words(group)),
+        "words": " ".join(_words(spec, group)),
         "summary": _summary(spec, group),
         "explorer": f"{_ROOT}{EXPLORER}{explorer(i=shown.canonical)}",
         "family": rest.link(group.family, rest.label("family", group.family)),
@@ -74,9 +74,11 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
     }
 
 
-def _words(group: FormGroup) -> list[str]:
-    """What a search may ask for: every word of the spellings, which are those of the names in generated code."""
-    return list(dict.fromkeys(word for one in group.members for word in _WORD.findall(f"{one.canonical} {one.identifier}".lower())))
+def _words(spec: Spec, group: FormGroup) -> list[str]:
+    """What a search may ask for: every word of the spellings, which are those of the names in generated code, and of groups of types."""
+    own = (word for one in group.members for word in _WORD.findall(f"{one.canonical} {one.identifier}".lower()))
+    groups = (name for name, types in type_groups(spec).items() if name not in types and set(types) & set(group.types))
+    return list(dict.fromkeys((*own, *groups)))
 
 
 def _summary(spec: Spec, group: FormGroup) -> str:
