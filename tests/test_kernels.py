@@ -105,7 +105,15 @@ def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
-    ("program", "target"), [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("attention_sm90", ()), ("gemm_sm80", ("-arch=sm_80",))]
+    ("program", "target"),
+    [
+        ("mma_sp", ("-arch=sm_80",)),
+        ("wgmma", ()),
+        ("gemm_sm90", ()),
+        ("sparse_gemm_sm90", ()),
+        ("attention_sm90", ()),
+        ("gemm_sm80", ("-arch=sm_80",)),
+    ],
 )
 def test_the_program_compiles_without_a_warning(nvcc: str, program: str, target: tuple[str, ...], tmp_path: Path) -> None:
     strict = ["-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra"]

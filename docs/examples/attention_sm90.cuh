@@ -81,7 +81,7 @@ struct Arguments {
 template <class Element, bool causal>
 struct Attention {
   using Type = ptxmma::storage<Element>;
-  static constexpr int head = 128, width = 176, stages = 2;  // so many keys in a block
+  static constexpr int head = 128, width = 176, stages = 2;  // elements of a head, keys of a block, blocks of K and of V that wait in line
   using First = ptxmma::wgmma<ptxmma::shape<64, width>, ptxmma::f32, Element, Element>;  // Q * K^T
   using Second = ptxmma::wgmma<ptxmma::shape<64, head>, ptxmma::f32, Element, Element>;  // P * V
   using Scores = typename First::d;

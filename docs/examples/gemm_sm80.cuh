@@ -60,6 +60,7 @@ struct Arguments {
 
 template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, bool sparse>
 struct Gemm {
+  static_assert(!sparse || major_a == PTXMMA_MAJORNESS_K, "compressed values lie beside each other along k");
   using Input = storage<Element>;
   using Output = storage<Result>;
   using Sum = Accumulator<Element>;
@@ -72,7 +73,7 @@ struct Gemm {
   using Args = Arguments<Input, Output, Scalar>;
   using TwoB = ptxmma::side_by_side<Multiply, 2>;
 
-  // Two instructions deep. Four stages of 24 KiB, or three of 25 KiB if A is sparse, fit into the 99 KiB of the smaller chips.
+  // Two instructions deep. Four stages of 24.5 KiB, or three of 25 KiB if A is sparse, fit into the 99 KiB of the smaller chips.
   static constexpr int steps = 2, rows = 128, columns = sparse ? 128 : 256, stages = sparse ? 3 : 4;
   using A = ptxmma::shared_tile<Element, major_a, PTXMMA_SWIZZLE_64B, rows, steps * kept>;
   using B = ptxmma::shared_tile<Element, major_b, sparse && major_b == PTXMMA_MAJORNESS_K ? PTXMMA_SWIZZLE_128B : PTXMMA_SWIZZLE_64B,
@@ -156,7 +157,7 @@ struct Gemm {
 
   // Prepares the copies of a tile, if there is one left.
   __device__ __forceinline__ void begin_copies() {
-    const auto [row, column] = corner(next_tile);
+    const auto [row, column] = corner(min(next_tile, tiles - 1));
     const bool exists = next_tile < tiles;
     next_a = Share<A>::first(arguments.a, arguments.lda, row);
     next_b = Share<B>::first(arguments.b, arguments.ldb, column);
