@@ -355,7 +355,7 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
             [("note", "unordered-metadata"), ("error", "register-type")],
         ),
         (f"{FP8} {D}, {PREDICATES}, {B}, {C};", "sm_89", [("warning", "register-type")]),
-        (f"{FP8} {D}, {PREDICATES}, {B}, {C};", "sm_90a", [("error", "register-type")]),
+        (f"{FP8} {D}, {PREDICATES}, {B}, {C};", "sm_90a", [("note", "emulated"), ("error", "register-type")]),
         (SOUND.replace(A, PREDICATES), "sm_90a", [("error", "register-type")]),
         # registers of other types
         ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1},{%r2},{%f3},{%r0,%r1};", "sm_100a", [("warning", "register-type")]),
@@ -366,8 +366,8 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         # more registers than needed
         (f"{FP8_K16} {D}, {B}, {B}, {C};", "sm_120a", [("error", "register-count")]),
         # results that are not needed
-        (f"{FP8} {D}, {A}, {B}, {C};", "sm_90a", []),
-        (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_90a", [("error", "register-type")]),
+        (f"{FP8} {D}, {A}, {B}, {C};", "sm_90a", [("note", "emulated")]),
+        (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_90a", [("note", "emulated"), ("error", "register-type")]),
         (f"{FP8} {{_,%f1,%f2,%f3}}, {A}, {B}, {C};", "sm_89", []),
         (f"{FP8} {{%f0,%f1,_,%f3}}, {A}, {B}, {C};", "sm_120a", []),
         # constants in C
