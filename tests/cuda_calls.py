@@ -79,11 +79,12 @@ def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
     if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
         ways.append(Call([], [str(min(operand.immediates[-1], INT_MAX))], []))
-    if operand.takes_register and not (operand.kind == "address" and operand.constraint == "l"):
+    pointed = {"address": "void", "location": f"uint{8 * operand.alignment}_t"}.get(operand.kind, "")
+    if operand.takes_register and not (pointed and operand.constraint == "l"):
         array = f"[{operand.registers}]" if operand.listed else ""
         ways.append(Call([f"{c_types[operand.register_types[0]]} {name}{array} = {{}};"], [], [name]))
-    if operand.kind == "address":
-        ways.append(Call([f"{'' if operand.writes else 'const '}void* {name} = nullptr;"], [], [name]))
+    if pointed:
+        ways.append(Call([f"{'' if operand.writes else 'const '}{pointed}* {name} = nullptr;"], [], [name]))
     return ways
 
 

@@ -96,7 +96,7 @@ _CASES = {
     "a second spec document": ("types.yaml", "kind: types", 'kind: spec\nversion: "1.0.0"\ndocument: "x"\nscopes: {"warp": 32}\n---\nkind: types', r"types.yaml:1:1: a second document of kind spec; a spec has one"),
     "hexadecimal": ("types.yaml", "bits: 16,", "bits: 0x10,", r"types.yaml:3:\d+: 0x10: an integer must be written in decimal"),
     "a very long integer": ("types.yaml", "bits: 16,", f"bits: {'9' * 5000},", r"types.yaml:3:\d+: 9+: an integer must be written in decimal"),
-    "name": ("types.yaml", 'name: "f16"', 'name: "16f"', r"types.yaml:3:13: name: '16f' does not match .*: letters, digits, '_', '.' and '-', a letter first"),
+    "name": ("types.yaml", 'name: "f16"', 'name: "16f"', r"types.yaml:3:13: name: '16f' does not match .*: letters, digits, '_', '.', ':' and '-', a letter first"),
     "an empty range": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 16, last: 8, step: 8}}', r"toy.yaml:\d+:\d+: a range from 16 to 8 is empty"),
     "a range that misses its end": ("instructions/toy.yaml", 'shape: "m16n8k16"', 'shape: "m16n{n}k16", ranges: {n: {first: 8, last: 20, step: 8}}', r"toy.yaml:\d+:\d+: steps of 8 from 8 do not reach 20"),
     "a large limit": ("instructions/toy.yaml", "limit: 3", "limit: 4294967296", r"toy.yaml:\d+:53: limit: 4294967296 is greater than the maximum of 4294967295"),
@@ -627,7 +627,7 @@ def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
             "scoop",
             'operation: "load"',
             'operation: "synchronise"',
-            r"scoop.yaml:\d+:13: an instruction that synchronises has no matrix; it has out\n",
+            r"scoop.yaml:\d+:13: an instruction that orders other instructions has no matrix; it has out\n",
         ),
         (
             "stash",

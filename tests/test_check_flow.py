@@ -202,7 +202,7 @@ def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: C
     assert protocol is not None
     sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r8, 0, 1, 1, 1, 0, 0;"
     assert reported(sparse) == [(_FENCE_MISSING, sparse)]
-    spec = msgspec.structs.replace(catalog.database.spec, protocol=None)
+    spec = msgspec.structs.replace(catalog.database.spec, protocols=())
     assert async_protocol.protocol(Catalog(msgspec.structs.replace(catalog.database, spec=spec))) is None
 
 

@@ -88,7 +88,7 @@ _CLASHES = {
     ),
     "a second protocol": (
         (paths.SPEC / "protocol.yaml").read_text(encoding="utf-8"),
-        r"a_clash.yaml:\d+:1: a second document of kind protocol; a spec has one; see also \S*spec/protocol.yaml:\d+:\d+",
+        r"a_clash.yaml:\d+:\d+: wgmma has two protocols; see also \S*spec/protocol.yaml:\d+:\d+",
     ),
 }  # fmt: skip
 

@@ -112,9 +112,12 @@ def test_every_term_occurs_once_and_indices_pick_within_their_chunk() -> None:
 
 def test_a_trace_takes_what_its_operation_has() -> None:
     kinds = {ins.operation: ins for ins in ptxmma.instructions()}
-    assert kinds.keys() == OPERATIONS.keys() == {"multiply", "load", "store", "transpose", "synchronise"}
-    with pytest.raises(Missing, match="neither moves nor multiplies matrices"):
-        trace(kinds["synchronise"], 0, 0)
+    assert (
+        kinds.keys() == OPERATIONS.keys() == {"multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "synchronise"}
+    )
+    for effect in ("allocate", "shift", "tensor-copy", "synchronise"):
+        with pytest.raises(Missing, match="neither moves nor multiplies matrices"):
+            trace(kinds[effect], 0, 0)
     with pytest.raises(Missing, match="takes no selector; it takes row, col, stride"):
         trace(ptxmma.instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16"), 0, 0, selector=1)
     with pytest.raises(Missing, match="takes no stride; it takes row, col, form, selector, scale_ids"):

@@ -15,7 +15,7 @@ from ptxmma.model import InstructionSet
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
 _MOST = 100
-#: The header of the instructions without a shape, which order the others.
+#: The header of the instructions that order those of large families, or of several.
 ORDERING = "cuda/ordering.cuh"
 
 _LISTED = 16  # registers on a line of a long list
@@ -72,21 +72,21 @@ def front_name(variant: Variant) -> tuple[str, tuple[str, ...]]:
 
 def header(instruction: Instruction) -> str:
     """The header with the functions of an instruction, below ``ptxmma/``: ``"wgmma/bf16_bf16.cuh"``."""
-    if instruction.operation == "synchronise":
+    stem, members = part_of_name(instruction.family), _members(instruction)
+    if instruction.operation == "synchronise" and not 0 < members <= _MOST:
         return ORDERING
-    stem = part_of_name(instruction.family)
-    return f"{stem}/{_pair(instruction)}.cuh" if _is_large(instruction) else f"{stem}.cuh"
+    return f"{stem}.cuh" if members <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
 
 
-def _is_large(instruction: Instruction) -> bool:
-    """Whether the family of an instruction has several headers."""
-    memo, key = instruction.database.memo, ("several headers", instruction.family)
+def _members(instruction: Instruction) -> int:
+    """How many variants of its family do more than order others, counted up to the first too many for one header."""
+    memo, key = instruction.database.memo, ("members of a family", instruction.family)
     if key not in memo:
         entries = instruction.database.spec.instructions
         own = (entry for entry in entries if entry.family == instruction.family and entry.operation != "synchronise")
         variants = itertools.chain.from_iterable(expand(entry) for entry in own)
-        memo[key] = sum(1 for _ in itertools.islice(variants, _MOST + 1)) > _MOST
-    return bool(memo[key])
+        memo[key] = sum(1 for _ in itertools.islice(variants, _MOST + 1))
+    return int(memo[key])
 
 
 def _pair(instruction: Instruction) -> str:

@@ -91,7 +91,7 @@ class Instruction:
 
     @property
     def operation(self) -> str:
-        """What it does: ``"multiply"``, ``"load"``, ``"store"``, ``"transpose"`` or ``"synchronise"``."""
+        """What it does: a key of ``ptxmma.matrices.operations.OPERATIONS``, e.g. ``"multiply"``, ``"load"`` or ``"synchronise"``."""
         return self.variant.instruction.operation
 
     @property

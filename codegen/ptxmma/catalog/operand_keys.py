@@ -40,6 +40,7 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
     related = {operand, *(other for other, kind in kinds.items() if entry.of and entry.of in (other, kind.of))}
     parts = [part for part in spec.register_layouts if related.intersection(part.operands)]
     conditions = [
+        *(other.when for other in entry.other_values),
         *(container.when for container in spec.types.containers),
         *(carrier.when for carrier in spec.types.carriers if operand in carrier.operands),
         *(pattern.of for pattern in spec.granularities),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
 
 
-#: The steps of a protocol that order registers, by the ids that they have in the spec.
+#: The steps of a protocol that order registers, by the roles that the spec gives them.
 _FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
 #: The step that orders shared memory.
 _MEMORY = "fence-memory"
@@ -37,14 +37,15 @@ class Protocol(NamedTuple):
 
 
 def protocol(catalog: Catalog) -> Protocol | None:
-    """What a database says of asynchronous instructions; None where it has none, or no fence, commit or wait."""
+    """The protocol of asynchronous instructions with operands in registers: the one with a fence, a commit and a wait; None without one."""
     spec = catalog.database.spec
-    steps = {step.id: step for step in spec.protocol.steps} if spec.protocol is not None else {}
-    if not {_FENCE, _COMMIT, _WAIT} <= steps.keys():
+    protocols = ((entry, {step.role: step for step in entry.steps}) for entry in spec.protocols)
+    followed, steps = next((pair for pair in protocols if {_FENCE, _COMMIT, _WAIT} <= pair[1].keys()), (None, {}))
+    if followed is None:
         return None
     issues: dict[bytes, dict[int, str]] = {}
     for entry in spec.instructions:
-        if entry.asynchronous:
+        if entry.asynchronous and entry.family in followed.families:
             roles = issues.setdefault((entry.opcode or entry.name).encode(), {})
             for names in (text.split(", ") for lists in entry.operands.values() for text in lists):
                 kinds = ((place, entry.operand_kinds.get(name)) for place, name in enumerate(names))

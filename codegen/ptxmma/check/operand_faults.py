@@ -59,7 +59,7 @@ class Fault(NamedTuple):
 def of_single(operand: Operand, value: Value) -> Fault | None:
     """What is wrong with an operand that is one register, constant or address."""
     must = f"{operand.name} must be {wanted(operand)}"
-    if operand.kind == "address" or isinstance(value, Address):
+    if operand.bracketed or isinstance(value, Address):
         return _of_address(operand, value, must)
     if isinstance(value, tuple):
         return Fault("list", f"{must}, without braces")
@@ -79,7 +79,7 @@ def of_single(operand: Operand, value: Value) -> Fault | None:
 
 def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
     """What is wrong with an operand that is an address, or must not be one."""
-    if operand.kind != "address" or not isinstance(value, Address):
+    if not operand.bracketed or not isinstance(value, Address):
         plain = isinstance(value, str) and value not in _IN_WORDS
         return Fault("operand-kind", f"{must}, not {'a register without brackets' if plain else in_words(value)}")
     base = value.base
@@ -143,7 +143,7 @@ def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
 def wanted(operand: Operand) -> str:
     """What an operand may be."""
     types = listing([f".{kind}" for kind in operand.register_types])
-    if operand.kind == "address":
+    if operand.bracketed:
         variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
         return f"an address [x] or [x+constant] where x is a {types} register{variable}"
     if operand.listed:

@@ -85,10 +85,12 @@ def _facts(instruction: Instruction, operand: Operand) -> Facts:
 
 def _fits(rule: Quirk, operand: Operand, value: Value) -> bool:
     """Whether a rule is about a value: a constant, a register, the register of an address, or a list of registers of one type."""
-    if isinstance(value, Address) or operand.kind == "address":
+    if isinstance(value, Address) or operand.bracketed:
         return isinstance(value, Address) and value.base in rule.registers
     if rule.constants:
-        return isinstance(value, int) and (rule.least is None or rule.least <= value) and (rule.most is None or value <= rule.most)
+        if not isinstance(value, int) or value % rule.multiple:
+            return False
+        return (rule.least is None or rule.least <= value) and (rule.most is None or value <= rule.most)
     if isinstance(value, int) or isinstance(value, tuple) != operand.listed:
         return False
     elements = value if isinstance(value, tuple) else (value,)

@@ -1,6 +1,6 @@
 """The kinds of YAML documents: one struct for each ``kind``, with the keys that such a document has.
 
-Instructions, types, the protocol and shared memory are structs of the model; every other kind has lists of entries.
+Instructions, types and shared memory are structs of the model; every other kind has lists of entries.
 Documents of one kind are joined across files.
 """
 
@@ -80,6 +80,12 @@ class Errata(Entry, frozen=True, kw_only=True):
     errata: tuple[Erratum, ...]
 
 
+class Protocols(Entry, frozen=True, kw_only=True):
+    """How asynchronous instructions are ordered."""
+
+    protocols: Annotated[tuple[Protocol, ...], SOME]
+
+
 class Peaks(Entry, frozen=True, kw_only=True):
     """Published peaks of tensor cores."""
 
@@ -116,7 +122,7 @@ KINDS: dict[str, type[Entry]] = {
     "register_layouts": RegisterLayouts,
     "instruction": InstructionSet,
     "isa_versions": IsaVersions,
-    "protocol": Protocol,
+    "protocol": Protocols,
     "shared_memory": SharedMemory,
     "sparsity": Sparsity,
     "spec": Version,

@@ -36,7 +36,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
-    protocol: Protocol | None = None
+    protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
 

@@ -45,6 +45,7 @@ class Quirk(Entry, frozen=True, kw_only=True):
     constants: bool = False  # integers instead of registers: those from `least` to `most`
     least: int | None = None
     most: int | None = None
+    multiple: Positive = 1  # constants: those that are multiples of it
     accepted: bool
 
 

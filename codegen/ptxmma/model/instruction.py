@@ -21,6 +21,7 @@ OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits a
 Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
+    "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
 ]  # fmt: skip
 
 
@@ -71,6 +72,14 @@ class Form(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class OtherValues(Entry, frozen=True, kw_only=True):
+    """The legal immediates where ``when`` holds."""
+
+    when: tuple[Condition, ...]
+    values: Annotated[tuple[Immediate, ...], SOME]
+    source: Source
+
+
 class OperandKind(Entry, frozen=True, kw_only=True):
     """One operand of an instruction; its kind decides which of the fields apply."""
 
@@ -82,6 +91,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     sparse: bool = False  # holds the kept elements of a sparse matrix only
     access: Literal["read", "write", "read-write"] = "read"
     values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
+    other_values: tuple[OtherValues, ...] = ()  # those that replace them in some forms
     limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: 0..limit
     meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # what legal immediates mean: {"K": 0, "MN": 1}
     default: int | None = None  # value that wrappers assume
@@ -177,7 +187,10 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     title: Text
     stem: Identifier  # "mma_sp": start of its identifiers
     scope: Annotated[Literal["thread", "warp", "warpgroup"], Meta(description="who executes it together")]
-    operation: Annotated[Literal["multiply", "load", "store", "transpose", "synchronise"], Meta(description="what it does")]
+    operation: Annotated[
+        Literal["multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "synchronise"],
+        Meta(description="what it does"),
+    ]
     asynchronous: bool = False  # its results appear at a later wait
     memory: bool = False  # it orders or reads memory
     syntax: Annotated[  # "mma.{sparsity}.sync.aligned.{shape}…": see ptxmma.catalog.variants
@@ -187,7 +200,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
             "the manual's syntax line: literal text, .{name} for a qualifier that is always there, {.name} for an optional one",
         ),
     ]
-    opcode: Annotated[str, like(r"^[a-z_.]+$", "how every spelling starts, where that is more than the first token")] = ""
+    opcode: Annotated[str, like(r"^[a-z0-9_.:]+$", "how every spelling starts, where that is more than the first token")] = ""
     ordered: Annotated[
         tuple[Annotated[tuple[Name, ...], SOME], ...],
         Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ptxmma.model.conditions import Entry
-from ptxmma.model.fields import Name, Source, Text, like
+from ptxmma.model.fields import SOME, Name, Source, Text, like
 
 
 class Step(Entry, frozen=True, kw_only=True):
     """One step of the asynchronous protocol."""
 
-    id: Annotated[str, like(r"^[a-z][a-z-]*$", "lower-case words with '-' between them")]  # "fence-registers": how code refers to it
+    role: Annotated[str, like(r"^[a-z][a-z-]*$", "lower-case words with '-' between them")]  # "fence-registers": how code refers to it
     name: Text  # "fence registers": for readers
     instruction: Name = ""
     text: Text
@@ -32,7 +32,7 @@ class Ordering(Entry, frozen=True, kw_only=True):
 
     earlier: Text  # "access to a register"
     later: Text  # "wgmma.mma_async with it as accumulator or fragment of A"
-    needs: Annotated[str, like(r"^[a-z_.]*$", "an instruction, or empty")]  # "wgmma.fence"; "": they are ordered anyway
+    needs: Annotated[str, like(r"^[a-z0-9_.:]*$", "an instruction, or empty")]  # "wgmma.fence"; "": they are ordered anyway
     by: Text = ""  # who executes it: "every warp of the warpgroup"
     text: Text
     source: Source
@@ -47,8 +47,10 @@ class ProxyAccess(Entry, frozen=True, kw_only=True):
 
 
 class Protocol(Entry, frozen=True, kw_only=True):
-    """How asynchronous instructions are ordered against registers and memory."""
+    """How the asynchronous instructions of some families are ordered against registers and memory."""
 
+    title: Text  # "wgmma"
+    families: Annotated[tuple[Name, ...], SOME]  # those whose asynchronous instructions it orders
     definitions: tuple[Definition, ...]
     steps: tuple[Step, ...]
     orderings: tuple[Ordering, ...]

@@ -88,6 +88,8 @@
 #include "mma_sp/u8_u8.cuh"
 #include "movmatrix.cuh"
 #include "stmatrix.cuh"
+#include "tcgen05_cp.cuh"
+#include "tcgen05_management.cuh"
 #include "wgmma/b1_b1.cuh"
 #include "wgmma/bf16_bf16.cuh"
 #include "wgmma/e4m3_e4m3.cuh"

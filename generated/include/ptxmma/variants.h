@@ -28,6 +28,7 @@
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
+#define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
@@ -47,6 +48,12 @@
 #define PTXMMA_FAMILY_mma_sp "mma.sp"
 #define PTXMMA_EXTENTS_mma_sp "m n k blocks"
 #define PTXMMA_TYPES_mma_sp "dtype atype btype ctype stype"
+#define PTXMMA_FAMILY_tcgen05_cp "tcgen05.cp"
+#define PTXMMA_EXTENTS_tcgen05_cp ""
+#define PTXMMA_TYPES_tcgen05_cp ""
+#define PTXMMA_FAMILY_tcgen05_management "tcgen05.management"
+#define PTXMMA_EXTENTS_tcgen05_management ""
+#define PTXMMA_TYPES_tcgen05_management ""
 #define PTXMMA_FAMILY_wgmma "wgmma"
 #define PTXMMA_EXTENTS_wgmma "m n k"
 #define PTXMMA_TYPES_wgmma "dtype atype btype"
@@ -68,6 +75,8 @@ typedef enum ptxmma_variant {
 #include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
+#include "variants/tcgen05_cp.def"
+#include "variants/tcgen05_management.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
 #include "variants/fence_proxy.def"
@@ -108,6 +117,8 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
+#include "variants/tcgen05_cp.def"
+#include "variants/tcgen05_management.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
 #include "variants/fence_proxy.def"

@@ -35,9 +35,10 @@ def of_facts(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:
     yield from _shared_memory(ours, theirs)
     chips = (ours.throughput, theirs.throughput)
     yield from _entries("throughput", *chips, lambda entry: f"{entry.chip} at {entry.clock} MHz", removed=False, changed=False)
-    if ours.protocol and theirs.protocol:
-        orderings = (ours.protocol.orderings, theirs.protocol.orderings)
-        yield from _entries("ordering", *orderings, lambda entry: f"{entry.earlier}; {entry.later}", removed=False, changed=False)
+    orderings = [[order for entry in spec.protocols for order in entry.orderings] for spec in (ours, theirs)]
+    yield from _entries(
+        "ordering", orderings[0], orderings[1], lambda entry: f"{entry.earlier}; {entry.later}", removed=False, changed=False
+    )
     yield from _entries("erratum", ours.errata, theirs.errata, lambda entry: entry.id, removed=False, changed=False)
 
 

@@ -6,14 +6,16 @@ A family whose operands have these roles needs no Python.
 from __future__ import annotations
 
 from ptxmma.catalog.operand_keys import OperandKeys
+from ptxmma.catalog.operands.cluster_role import CtaMask
 from ptxmma.catalog.operands.fragment_role import Accumulator, Fragment
 from ptxmma.catalog.operands.immediate_role import Immediate, Majorness, Negation
-from ptxmma.catalog.operands.memory_role import Address, Descriptor, Stride
+from ptxmma.catalog.operands.memory_role import Address, Descriptor, Location, SharedDescriptor, Stride
 from ptxmma.catalog.operands.metadata_role import MetadataWord, Selector
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.predicate_role import Predicate
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.operands.scale_role import ByteId, ScaleData, ThreadId
+from ptxmma.catalog.operands.tensor_memory_role import Columns, TensorAddress
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import Database, InstructionSet, Kind, operand_names
 
@@ -37,6 +39,11 @@ ROLES: dict[Kind, Role] = {
     "scale-data": ScaleData(),
     "byte-id": ByteId(),
     "thread-id": ThreadId(),
+    "location": Location(),
+    "shared-descriptor": SharedDescriptor(),
+    "tensor-address": TensorAddress(),
+    "columns": Columns(),
+    "cta-mask": CtaMask(),
 }
 
 
@@ -50,6 +57,7 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
     if operand is None:
         entry = variant.instruction.operand_kinds[name]
         known: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+        known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
         operand = Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand

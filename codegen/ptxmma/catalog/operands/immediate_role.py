@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog.operands.operand import Operand
-from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, template_argument
+from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, legal_values, template_argument
 from ptxmma.model import OperandKind
 
 
@@ -36,7 +36,7 @@ class Immediate(Constant):
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """It needs legal values, and a default must be one of them."""
         yield from super().lacks(entry)
-        values = _values(entry)
+        values = legal_values(entry)
         if not values:
             yield "say values: [...], meanings: {...}, or limit: N for 0..N"
         elif entry.default is not None and entry.default not in values:
@@ -45,7 +45,7 @@ class Immediate(Constant):
 
     def immediates(self, context: Context) -> Sequence[int]:
         """The values that the spec lists."""
-        return _values(context.entry)
+        return legal_values(context.entry, context.variant.facts)
 
 
 class Majorness(Immediate):
@@ -64,8 +64,3 @@ class Negation(Immediate):
     """The factor of a matrix: -1 negates it."""
 
     describes = True
-
-
-def _values(entry: OperandKind) -> Sequence[int]:
-    """The values that the spec lists, or those up to its limit."""
-    return entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)

@@ -1,4 +1,4 @@
-"""Operands that name shared memory: matrix descriptors, addresses of rows, strides."""
+"""Operands that name shared memory: matrix descriptors, addresses, strides."""
 
 from __future__ import annotations
 
@@ -23,18 +23,43 @@ class Descriptor(Role):
     varies = True
 
 
-class Address(Role):
-    """The address of a row, one from each thread, or of a whole matrix."""
+class SharedDescriptor(Role):
+    """A 64-bit word that says where data without a type lies in shared memory, and how."""
 
-    layout_kind = "address"
-    describes = True
-    places = True
+
+class Location(Role):
+    """The address of one object, of as many bytes as its alignment: of a word that an instruction writes, or of an mbarrier."""
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """It needs an alignment."""
         yield from super().lacks(entry)
         if not entry.alignment:
             yield "say alignment: the bytes to whose multiples it is aligned"
+
+    def describe(self, context: Context) -> Known:
+        """Its alignment."""
+        numbers = layouts.variables(context.spec, context.variant, context.name)
+        return context.carried() | {"alignment": layouts.size(context.entry.alignment, numbers), "writes": True}
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """A 32-bit shared address, or a pointer; of a generic address a pointer alone."""
+        pointer = f"{'' if operand.writes else 'const '}{self.target(operand)}* {name}"
+        if operand.constraint == "l":
+            return (Parameter(parameter=pointer, values=(f'"l"({name})',)),)
+        shared = f'"{operand.constraint}"(static_cast<{c_type}>(__cvta_generic_to_shared({name})))'
+        return (*super().parameters(operand, name, c_type), Parameter(parameter=pointer, values=(shared,)))
+
+    def target(self, operand: Operand) -> str:
+        """The C++ type that a pointer to it points to."""
+        return f"uint{8 * operand.alignment}_t"
+
+
+class Address(Location):
+    """The address of a row, one from each thread, or of a whole matrix."""
+
+    layout_kind = "address"
+    describes = True
+    places = True
 
     def describe(self, context: Context) -> Known:
         """Its alignment and whether memory is written there; of a row also which thread gives it, and its bytes."""
@@ -49,13 +74,9 @@ class Address(Role):
             known |= context.layout() | {"row_bytes": layouts.size(entry.row_bytes, numbers)}
         return known
 
-    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """A 32-bit shared address, or a pointer; of a generic address a pointer alone."""
-        pointer = f"{'' if operand.writes else 'const '}void* {name}"
-        if operand.constraint == "l":
-            return (Parameter(parameter=pointer, values=(f'"l"({name})',)),)
-        shared = f'"{operand.constraint}"(static_cast<{c_type}>(__cvta_generic_to_shared({name})))'
-        return (*super().parameters(operand, name, c_type), Parameter(parameter=pointer, values=(shared,)))
+    def target(self, operand: Operand) -> str:  # noqa: ARG002  # a matrix of any type
+        """Elements of any type."""
+        return "void"
 
 
 class Stride(Role):

@@ -36,6 +36,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         meanings: what immediates mean, e.g. ``{"K": 0, "MN": 1}``.
+        bracketed: whether PTX has it in brackets: it is an address.
         single: whether it is one register without braces, although it holds elements.
         takes_register: whether a register is admitted.
         default: the value that wrappers assume for an immediate; None where it must be given.
@@ -68,6 +69,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     constraint: str = ""
     immediates: Sequence[int] | None = None
     meanings: dict[str, int] = msgspec.field(default_factory=dict)
+    bracketed: bool = False
     single: bool = False
     takes_register: bool = True
     default: int | None = None

@@ -13,7 +13,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Database, OperandKind, RegisterType, Spec, matches
+from ptxmma.model import Database, Facts, OperandKind, RegisterType, Spec, matches
 
 #: Fields of an :class:`Operand`.
 Known = dict[str, Any]
@@ -157,7 +157,7 @@ class Role:
 
     def immediates(self, context: Context) -> Sequence[int] | None:
         """The legal immediates; None if it takes no immediate."""
-        return context.entry.values if context.entry.immediate else None
+        return legal_values(context.entry, context.variant.facts) if context.entry.immediate else None
 
     def text(self, operand: Operand) -> str:
         """Its usual text in PTX: its register, named after its type."""
@@ -166,6 +166,12 @@ class Role:
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """The ways in which a C++ function takes it, the usual one first; ``name`` is its name in C++."""
         return (Parameter(parameter=f"{c_type} {name}", values=(f'"{operand.constraint}"({name})',)),)
+
+
+def legal_values(entry: OperandKind, facts: Facts | None = None) -> Sequence[int]:
+    """The immediates that the spec lists, or those up to its limit; with the facts of a variant those of its form."""
+    other = next((other for other in entry.other_values if matches(other.when, facts)), None) if facts is not None else None
+    return other.values if other is not None else entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)
 
 
 def register(bank: str, number: int = 0) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices.operations.effect_operation import Allocate, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.load_operation import Load
 from ptxmma.matrices.operations.multiply_operation import Multiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.store_operation import Store
-from ptxmma.matrices.operations.synchronise_operation import Synchronise
 from ptxmma.matrices.operations.transpose_operation import Transpose
 
 __all__ = ["OPERATIONS", "Operation", "operation"]
@@ -18,6 +18,9 @@ OPERATIONS: dict[str, Operation] = {
     "load": Load(),
     "store": Store(),
     "transpose": Transpose(),
+    "allocate": Allocate(),
+    "shift": Shift(),
+    "tensor-copy": TensorCopy(),
     "synchronise": Synchronise(),
 }
 

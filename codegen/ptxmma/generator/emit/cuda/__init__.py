@@ -33,14 +33,14 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     families: dict[str, list[Instruction]] = {}
     ordering = []
     for instruction in catalog.all():
-        if instruction.operation == "synchronise":
+        if header(instruction) == ORDERING:
             ordering.append(instruction)
         else:
             families.setdefault(instruction.family, []).append(instruction)
     headers = _Headers(catalog)
     outputs = [*headers.ordering(ordering), *headers.tiles()]
     for family, members in families.items():
-        outputs += headers.family(family, members, ORDERING if ordering else "")
+        outputs += headers.family(family, members)
     outputs += headers.moves()
     yield from outputs
     yield headers.config()
@@ -59,14 +59,9 @@ class _Headers:
         self._fronts: list[Front] = []
 
     def ordering(self, members: Sequence[Instruction]) -> Iterator[Output]:
-        """The instructions without a shape, which order the others."""
-        protocol = self._catalog.database.spec.protocol
-        about = []
-        if protocol is not None:
-            about += [f"{number}. {step.name}: {step.text}" for number, step in enumerate(protocol.steps, 1)]
-            about += [ordering.text for ordering in protocol.orderings]
+        """The instructions that order those of large families, or of several."""
         if members:
-            yield self._header(ORDERING, members, [_CONFIG], about=about)
+            yield self._header(ORDERING, members, [_CONFIG])
 
     def tiles(self) -> Iterator[Output]:
         """Matrices in shared memory."""
@@ -88,13 +83,11 @@ class _Headers:
         if values is not None and self._catalog.database.spec.shared_memory is not None:
             yield self.output("cuda/fragment_moves.cuh", "fragment_moves.cuh", **values)
 
-    def family(self, family: str, members: Sequence[Instruction], ordering: str) -> Iterator[Output]:
+    def family(self, family: str, members: Sequence[Instruction]) -> Iterator[Output]:
         """One header, or one for each pair of types beside one for their layouts."""
         stem = c_text.identifier(family)
         layouts = layout_structs.of(self._catalog, family)
-        shared = [_CONFIG, f"{stem}.h"]
-        if ordering and any(instruction.variant.instruction.asynchronous for instruction in members):
-            shared.append(ordering)
+        shared = [_CONFIG, *([f"{stem}.h"] if layouts else []), *self._ordered_by(family)]
         if self._catalog.database.spec.shared_memory is not None and any(_reads_shared_memory(instruction) for instruction in members):
             shared.append(_TILES)
         parts: dict[str, list[Instruction]] = {}
@@ -109,6 +102,22 @@ class _Headers:
         for path, part in parts.items():
             yield self._header(path, part, [common], implied=implied)
 
+    def _ordered_by(self, family: str) -> list[str]:
+        """The headers with the instructions that order those of a family, other than its own."""
+        protocols = (protocol for protocol in self._catalog.database.spec.protocols if family in protocol.families)
+        names = {step.instruction for protocol in protocols for step in protocol.steps}
+        ordering = self._catalog.all(lambda entry: entry.name in names and entry.operation == "synchronise")
+        own = f"{c_text.identifier(family)}.cuh"
+        return [path for path in dict.fromkeys(map(header, ordering)) if path != own]
+
+    def _protocols(self, members: Sequence[Instruction]) -> Iterator[str]:
+        """The protocols in which some instructions order others, in words."""
+        names = {instruction.variant.instruction.name for instruction in members if instruction.operation == "synchronise"}
+        for protocol in self._catalog.database.spec.protocols:
+            if names.intersection(step.instruction for step in protocol.steps):
+                yield from (f"{number}. {step.name}: {step.text}" for number, step in enumerate(protocol.steps, 1))
+                yield from dict.fromkeys(ordering.text for ordering in protocol.orderings)
+
     def _header(
         self,
         path: str,
@@ -116,7 +125,6 @@ class _Headers:
         includes: Sequence[str],
         *,
         layouts: Sequence[layout_structs.LayoutStruct] = (),
-        about: Iterable[str] = (),
         implied: bool = False,
     ) -> Output:
         """A header with the functions of some instructions and the front over them."""
@@ -125,7 +133,7 @@ class _Headers:
             functions += self._functions.of(instruction, self._guards.of(instruction))
         fronts = list(self._makes.of((instruction for instruction in members if instruction.shape is not None), implied=implied))
         self._fronts += fronts
-        description = [line for text in (*_describe(members), *about) for line in _comment(text)]
+        description = [line for text in (*_describe(members), *self._protocols(members)) for line in _comment(text)]
         return self.output(
             path, "family.cuh", includes=includes, description=description, layouts=layouts, functions=functions, fronts=fronts, zip=zip
         )

@@ -95,8 +95,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     if spec.shared_memory is not None:
         yield "descriptors", "descriptors", memory_pages.descriptors(spec.shared_memory, gallery)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
-    if spec.protocol is not None:
-        yield "protocol", "protocol", protocol_page.page(spec, spec.protocol)
+    if spec.protocols:
+        yield "protocol", "protocol", protocol_page.page(spec)
     if spec.throughput:
         yield "throughput", "throughput", throughput_page.page(spec)
     if spec.errata:

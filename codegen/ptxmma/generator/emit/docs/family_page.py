@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ptxmma.generator.emit.docs import rest
+from ptxmma.generator.emit.docs import protocol_page, rest
 from ptxmma.generator.emit.docs.errata_page import errata_list
 from ptxmma.generator.emit.docs.family import Row, needs, syntax
 from ptxmma.generator.emit.docs.form_groups import FormGroup
@@ -29,7 +29,7 @@ def page(spec: Spec, family: str, groups: Sequence[FormGroup], forms: Mapping[st
             }
             for entry in entries
         ],
-        "protocol": spec.protocol is not None and any(entry.asynchronous for entry in entries),
+        "protocol": protocol_page.label(family, spec) if any(entry.asynchronous for entry in entries) else "",
         "errata": errata_list(erratum for erratum in spec.errata if erratum.family == family and not erratum.when),
     }
 

@@ -18,6 +18,7 @@ from ptxmma.generator.emit.docs import (
     layout_sections,
     layout_uses,
     operand_tables,
+    protocol_page,
     rest,
     rule_tables,
     struct_tables,
@@ -180,6 +181,10 @@ def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
         ("scale-data" in kinds and spec.block_scaling, "block-scaling", "the kinds, scale vectors and scale types that go together"),
         ("descriptor" in kinds and spec.shared_memory, "descriptors", "the 64 bits that describe a matrix in shared memory"),
         ("descriptor" in kinds and spec.shared_memory, "swizzles", "how the matrix lies there"),
-        (any(entry.asynchronous for entry in entries) and spec.protocol, "protocol", "the fences and waits that order it"),
+        (
+            any(entry.asynchronous for entry in entries) and protocol_page.label(entries[0].family, spec),
+            protocol_page.label(entries[0].family, spec),
+            "the fences and waits that order it",
+        ),
     ]
     return [f":ref:`{label}`: {what}" for here, label, what in pages if here]

@@ -1,4 +1,4 @@
-"""The page of the asynchronous protocol."""
+"""The page of the protocols of asynchronous instructions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.model import Protocol, Spec, Step
 
 
-def page(spec: Spec, protocol: Protocol) -> dict[str, Any]:
+def page(spec: Spec) -> dict[str, Any]:
     """What the page shows."""
+    return {"protocols": [_shown(spec, protocol) for protocol in spec.protocols]}
+
+
+def label(family: str, spec: Spec) -> str:
+    """The label of the protocol of a family; ``""`` without one."""
+    return next((rest.label("protocol", entry.title) for entry in spec.protocols if family in entry.families), "")
+
+
+def _shown(spec: Spec, protocol: Protocol) -> dict[str, Any]:
     known = {entry.name for entry in spec.instructions}
     numbers = {step.name: str(number) for number, step in enumerate(protocol.steps, 1)}
 
@@ -18,6 +27,8 @@ def page(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         return rest.link(step.instruction, label) if step.instruction in known else rest.code(step.instruction)
 
     return {
+        "title": rest.text(protocol.title),
+        "label": rest.label("protocol", protocol.title),
         "steps": struct_tables.table(
             protocol.steps,
             titles={"name": "Step", "text": "What happens"},

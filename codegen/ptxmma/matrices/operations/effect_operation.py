@@ -1,0 +1,84 @@
+"""Instructions whose effect is not on matrices in registers: there are no elements to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import matrices
+from ptxmma.matrices.operations.operation import Operation, lacks_operands
+from ptxmma.model import InstructionSet
+
+
+class Effect(Operation):
+    """Changes something other than matrices.
+
+    Attributes:
+        verb: what it does, in words: ``"orders other instructions"``.
+    """
+
+    verb: ClassVar[str]
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """Nothing, but it has no matrix."""
+        if names := matrices(entry):
+            yield f"an instruction that {self.verb} has no matrix; it has {', '.join(names)}"
+
+    def statement(self, instruction: Instruction) -> str:  # noqa: ARG002  # all of them are alike
+        """No matrix in registers changes."""
+        return self.verb
+
+    def emulator(self, instruction: Instruction) -> NoReturn:
+        """There is nothing to emulate."""
+        self._refuse(instruction)
+
+    def traced(self, instruction: Instruction) -> NoReturn:
+        """No operand has elements."""
+        self._refuse(instruction)
+
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> NoReturn:  # noqa: ARG002  # none is read
+        """There is nothing to trace."""
+        self._refuse(instruction)
+
+    def _refuse(self, instruction: Instruction) -> NoReturn:
+        raise Missing(f"{instruction.canonical} neither moves nor multiplies matrices: it {self.verb}")
+
+
+class Synchronise(Effect):
+    """Orders other instructions, or waits for them."""
+
+    verb = "orders other instructions"
+
+    def statement(self, instruction: Instruction) -> str:
+        """Nothing changes at all."""
+        return f"{super().statement(instruction)}; no matrix changes"
+
+
+class Allocate(Effect):
+    """Allocates or frees tensor memory, or gives up the right to."""
+
+    verb = "manages the allocation of tensor memory"
+
+
+class TensorCopy(Effect):
+    """Copies shared memory into tensor memory."""
+
+    verb = "copies shared memory into tensor memory"
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """An address and a descriptor."""
+        yield from super().lacks(entry)
+        yield from lacks_operands(entry, "copies", "tensor-address", "read")
+        yield from lacks_operands(entry, "copies", "shared-descriptor", "read")
+
+
+class Shift(Effect):
+    """Moves rows of tensor memory."""
+
+    verb = "shifts rows of tensor memory"
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """The address of the rows."""
+        yield from super().lacks(entry)
+        yield from lacks_operands(entry, "shifts", "tensor-address", "read")
