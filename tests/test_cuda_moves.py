@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -286,6 +287,17 @@ static_assert(BM::share<2>::x(2, 1) == 128 && BM::share<2>::k(2, 1) == 32 && BM:
 def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
     body = 'const uint32_t& bytes = BK::bytes; std::printf("%u %u\\n", bytes, BK::steps + BM::boxes);'
     assert run(f"{_HEADERS}{_TILES}int main() {{ {body} }}\n", tmp_path, dialect) == [[176 * 64 * 2, 4 + 3]]
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_to_advance_a_descriptor_is_one_addition(nvcc: str, tmp_path: Path) -> None:
+    body = "__global__ void kernel(uint64_t* at) { at[1] = BM::advance({at[0]}, 3).bits; }"
+    (tmp_path / "kernel.cu").write_text(f"{_HEADERS}{_TILES}{body}\n")
+    command = [nvcc, "-std=c++17", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "kernel.cu"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    code = subprocess.run(["cuobjdump", "-sass", "kernel.cubin"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert re.search(r"LDG\S* [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+(IADD3|VIADD) [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+STG", code), code
 
 
 @pytest.mark.nvcc
