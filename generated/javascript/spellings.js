@@ -22,7 +22,9 @@ export function instructionMeant(spelling) {
   for (const entry of database.instructions) {
     const opcode = entry.opcode || entry.syntax.split(".")[0];
     const tokens = text.split(".");
-    if (!`${text}.`.startsWith(`${opcode}.`) || !fixedTokens(entry).every((token) => tokens.includes(token))) continue;
+    // A value of the first qualifier may go on with a colon: async, async::generic.
+    const follows = text.charAt(opcode.length);
+    if (!text.startsWith(opcode) || !["", ".", ":"].includes(follows) || !fixedTokens(entry).every((token) => tokens.includes(token))) continue;
     const instruction = meantBy(entry, tokens);
     if (instruction) return instruction;
   }
