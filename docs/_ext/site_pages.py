@@ -32,7 +32,7 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, str, str]]:
     labels: dict[tuple[str, str], list[str]] = {}
     for name, (document, anchor, title) in env.domaindata["std"]["labels"].items():
         labels.setdefault((document, title), []).append(anchor or name)
-    for document, title in env.titles.items():
+    for document, title in sorted(env.titles.items()):
         words = env.metadata[document].get(_WORDS, "")
         first, *sections = _sections(env.tocs[document]) or [(title.astext(), "")]
         yield first[0], f"{document}.html", f"{words} {' '.join(labels.get((document, first[0]), ()))}"

@@ -31,7 +31,9 @@ const PtxmmaFind = (() => {
     const words = wanted(query);
     const ranked = [];
     for (const [title, address, more] of entries) {
-      const own = split(title), head = split(title.split(":")[0]), others = more.split(" ");
+      // The names of errata say whole sentences: their words weigh no more than those of a page.
+      const own = address.includes("#erratum-") ? [] : split(title);
+      const head = split(title.split(":")[0]), others = [...more.split(" "), ...(own.length ? [] : head)];
       const weights = words.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)));
       const matched = weights.filter(Boolean).length;
       const besides = head.filter((word) => !words.includes(word)).length;
