@@ -40,7 +40,7 @@ def examples(instruction: Instruction) -> Examples:
     # The first overload takes immediates as template arguments.
     parts = cplusplus.ways([cplusplus.parameters(operand, operand.c_type) for operand in form.operands])[0]
     parameters = [part.parameter for part in parts if part.parameter]
-    function = f"__device__ void {instruction.operation}({', '.join(parameters)})"
+    function = f"__device__ void {instruction.operation.replace('-', '_')}({', '.join(parameters)})"
     return Examples(said.header, _call(instruction, form, parts, said, function), _assembly(said, function), python(instruction))
 
 
@@ -51,7 +51,7 @@ def _call(instruction: Instruction, form: OperandForm, parts: list[Parameter], s
     template = f"<{', '.join(constants)}>" if constants else ""
     lines = [f"#include <{said.header}>", ""]
     if said.front:
-        lines += [f"using {instruction.operation.capitalize()} = {said.front};", ""]
+        lines += [f"using {instruction.operation.title().replace('-', '')} = {said.front};", ""]
     return [*lines, f"{function} {{", f"{_INDENT}ptxmma::{instruction.identifier}{template}({given});", "}"]
 
 
