@@ -174,7 +174,7 @@ function madeInstruction(group, number) {
 function pageOf({ entry, templates, extent }, qualifiers) {
   const shape = (templates[entry.shape] ?? "").replace(`{${extent}}`, extent.toUpperCase());
   const name = entry.name.startsWith(`${entry.family}.`) ? entry.name.slice(entry.family.length + 1) : entry.name;
-  return `${entry.family}/${shape ? `${shape}-${qualifiers[entry.typed]}` : name}`;
+  return `${entry.family}/${shape ? `${shape}-${qualifiers[entry.typed]}` : name.replaceAll("::", "_")}`;
 }
 
 /**

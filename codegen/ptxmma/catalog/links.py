@@ -34,10 +34,10 @@ def first_matrix(instruction: Instruction) -> str:
 def page(instruction: Instruction) -> str:
     """The address of an instruction below the reference, ``"mma/m16n8k16-bf16"``: its page, or a file that leads there.
 
-    Instructions without a shape go by their names: ``"wgmma/wait_group"``.
+    Instructions without a shape go by their names: ``"wgmma/wait_group"``; file names have no colons.
     """
     variant = instruction.variant
     if variant.shape:
         return f"{instruction.family}/{variant.shape_label}-{instruction.matrix_types[first_matrix(instruction)]}"
     name = variant.instruction.name
-    return f"{instruction.family}/{name.removeprefix(f'{instruction.family}.')}"
+    return f"{instruction.family}/{name.removeprefix(f'{instruction.family}.').replace('::', '_')}"
