@@ -33,6 +33,8 @@ def of_kernel(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, 
     text, fence = function.text, protocol.memory_fence
     if not text.startswith(b".entry") or not fence or fence.encode() in text:
         return
+    if b".async.bulk" not in text and not any(opcode in text for opcode in protocol.opcodes.issues):
+        return  # nothing reads through the async proxy
     stored = _STORED.search(text)
     if stored is None or _CALL.search(text):
         return

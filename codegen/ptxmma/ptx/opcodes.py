@@ -61,10 +61,12 @@ class _Stem:
     def __init__(self, text: bytes, exact: bool) -> None:
         self.first, *rest = text.split(b".")
         self.exact = exact
-        self._rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest))
+        self._rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest)) if rest else None
 
     def end(self, text: bytes, start: int) -> int:
         """Where a stem that starts at a place ends; 0 where other words follow the first.  Assemblers take blanks before most dots."""
+        if self._rest is None:
+            return start + len(self.first)
         match = self._rest.match(text, start + len(self.first))
         return match.end() if match else 0
 
