@@ -64,10 +64,10 @@ if (typeof document !== "undefined") {
     }));
   })();
 
-  const list = (found) => {
+  const list = (answers) => {
     const items = document.createElement("ul");
     items.className = "finder";
-    for (const [title, address] of found) {
+    for (const [title, address] of answers) {
       const link = document.createElement("a");
       link.href = root + address;
       link.textContent = title;
@@ -83,8 +83,8 @@ if (typeof document !== "undefined") {
     const results = document.getElementById("search-results");
     if (results && query) {
       entries().then((all) => {
-        const found = PtxmmaFind.find(all, query);
-        if (found.length) results.before(Object.assign(document.createElement("h1"), {textContent: "Best matches"}), list(found));
+        const answers = PtxmmaFind.find(all, query);
+        if (answers.length) results.before(Object.assign(document.createElement("h1"), {textContent: "Best matches"}), list(answers));
       });
     }
     const box = document.querySelector(".sidebar-search");
@@ -94,8 +94,8 @@ if (typeof document !== "undefined") {
     const show = async () => {
       const all = await entries();
       shown?.remove();
-      const found = box.value.trim() ? PtxmmaFind.find(all, box.value) : [];
-      if (found.length) form.after((shown = list(found)));
+      const answers = box.value.trim() ? PtxmmaFind.find(all, box.value) : [];
+      if (answers.length) form.after((shown = list(answers)));
     };
     box.setAttribute("autocomplete", "off");
     box.addEventListener("input", show);
