@@ -303,8 +303,9 @@ export interface DatabaseTables {
     observed?: string;
     source: string;
   }[];
-  layouts: Record<string, { axes: Record<string, number>; threads?: number; bits?: number; growing?: string[]; summed?: string; steps?: Record<string, number>; formula: number; map: number }>;
+  layouts: Record<string, [formula: number, map: number, axes: number, bits?: number, summed?: string, growing?: string[], threads?: number, steps?: Record<string, number>]>;
   maps: Record<string, string>[];
+  axes: Record<string, number>[];
   contents: string[];
   roles: {
     name: string;

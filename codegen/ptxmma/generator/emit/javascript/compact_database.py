@@ -18,10 +18,12 @@ from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import ROLES, Operand, matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
+from ptxmma.generator.emit.javascript import compact_layouts
+from ptxmma.generator.emit.javascript.interned import Interned, without_empty
 from ptxmma.matrices.canonical import canonical, memory_of, readable
 from ptxmma.matrices.descriptors import stride_users, used_strides
 from ptxmma.matrices.pictures import colour
-from ptxmma.model import Form, InstructionSet, Layout, Spec, formula
+from ptxmma.model import Form, InstructionSet, Spec, formula
 
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
@@ -30,35 +32,21 @@ _COLOURS = 32
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
 #: More legal values than these are written as a range.
 _FEW = 16
-
-
-class _Interned:
-    """Values that are written once, each with its number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
-        self.values: list[Any] = []
-
-    def number(self, value: Any) -> int:
-        """The number of a value that equals this one."""
-        key = msgspec.json.encode(value)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.values)
-            self.values.append(value)
-        return self._numbers[key]
+#: A key that JavaScript reads without quotes too; inside of a text, a backslash would be before the quote.
+_KEY = re.compile(r'(?<=[{,])"([A-Za-z_]\w*)":')
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as a JavaScript literal: on lines that people can read, and on one line."""
+    """The database as a JavaScript literal: on lines that people can read, and as short as can be."""
     data = _data(catalog)
-    return json_text.lines(data, _LONGEST_LINE), msgspec.json.encode(data).decode()
+    return json_text.lines(data, _LONGEST_LINE), _KEY.sub(r"\1:", msgspec.json.encode(data).decode())
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
     spec = catalog.database.spec
     rows = _Rows(catalog)
     instructions = [rows.of(entry) for entry in spec.instructions]
-    memory, maps = spec.shared_memory, _Interned()
+    memory, maps, axes = spec.shared_memory, Interned(), Interned()
     data = {
         "version": spec.version,
         "document": spec.document,
@@ -68,9 +56,10 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
-        "formulas": _formulas(catalog),
-        "layouts": {layout.name: _layout(layout, maps, spec.scopes["warp"]) for layout in catalog.database.layouts},
+        "formulas": compact_layouts.formulas(catalog),
+        "layouts": {layout.name: compact_layouts.record(layout, maps, axes, spec.scopes["warp"]) for layout in catalog.database.layouts},
         "maps": maps.values,
+        "axes": axes.values,
         "contents": _CONTENTS,
         **{name: interned.values for name, interned in rows.shared.items()},
         "instructions": instructions,
@@ -100,35 +89,6 @@ def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:
     }
 
 
-def _without_empty(**values: Any) -> dict[str, Any]:
-    """Without what is absent: zeros, empty texts, None and False."""
-    return {key: value for key, value in values.items() if value not in (None, "", 0, False, (), [], {})}
-
-
-def _formulas(catalog: Catalog) -> list[dict[str, Any]]:
-    """The formulas of the spec as people read them, each with what is the same for all its layouts."""
-    kinds = {layout.entry: layout.kind for layout in catalog.database.layouts}
-    entries = []
-    for index, entry in enumerate(catalog.database.spec.register_layouts):
-        at = {axis: [_without_empty(when=case.when) | {"is": case.value} for case in cases] for axis, cases in entry.at.items()}
-        about = _without_empty(kind=kinds.get(index), let=entry.let, at=at, apart=entry.apart, text=entry.text, observed=entry.observed)
-        entries.append({"operands": entry.operands} | about | {"source": entry.source})
-    return entries
-
-
-def _layout(layout: Layout, maps: _Interned, warp: int) -> dict[str, Any]:
-    """A layout, with its threads where they are more than a warp.
-
-    Its map says which bit of which output each bit of an input becomes: ``"col:0 row:3"``.
-    """
-    bits = {name: " ".join(f"{output}:{bit}" for output, bit in places) for name, places in layout.map.bits.items()}
-    bits["->"] = " ".join(layout.map.outputs)
-    about = _without_empty(bits=layout.bits, growing=layout.growing, summed=layout.summed, steps=layout.steps, threads=layout.threads)
-    if layout.threads == warp:
-        del about["threads"]
-    return {"axes": layout.axes} | about | {"formula": layout.entry, "map": maps.number(bits)}
-
-
 class _Rows:
     """The instructions of a catalog, and what they share."""
 
@@ -136,7 +96,7 @@ class _Rows:
         self._catalog = catalog
         names = ("roles", "operands", "lists", "forms", "accepted", "headers", "peers", "patterns")
         self._layouts = [*catalog.database.layout]
-        self.shared = {name: _Interned() for name in names}
+        self.shared = {name: Interned() for name in names}
 
     def of(self, entry: InstructionSet) -> dict[str, Any]:
         """An instruction with a row for each combination of qualifiers, in the order of its forms; extents that range share a row."""
@@ -162,7 +122,7 @@ class _Rows:
         last = group[-1]
         forms = [
             [
-                self.shared["lists"].number(_without_empty(name=form.name, syntax=form.syntax)),
+                self.shared["lists"].number(without_empty(name=form.name, syntax=form.syntax)),
                 *(self._operand(group, operand.name) for operand in form.operands),
             ]
             for form in last.forms
@@ -267,7 +227,7 @@ def _role(operand: Operand) -> dict[str, Any]:
         legal = {"first": legal[0], "last": legal[-1]}
     elif legal is not None:
         legal = list(legal)
-    return {"name": operand.name, "kind": operand.kind, "title": operand.title} | _without_empty(
+    return {"name": operand.name, "kind": operand.kind, "title": operand.title} | without_empty(
         of=operand.of,
         access=operand.access if operand.access != "read" else "",
         constraint=operand.constraint,
@@ -288,7 +248,7 @@ def _cpp(operand: Operand) -> dict[str, str]:
     value = way.values[0].replace("[0]", "[#]") if many else way.values[0]
     parameter = way.parameter.replace(f"[{operand.registers}]", "[#]") if many else way.parameter
     text = "" if way.text == "{}" else way.text
-    return _without_empty(
+    return without_empty(
         name=identifier(operand.name), parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue
     )
 

@@ -30,30 +30,31 @@ export function layout(name) {
  * @returns {Layout}
  */
 function madeLayout(name) {
-  const entry = database.layouts[name];
-  const formula = database.formulas[entry.formula];
-  const map = parsedMap(database.maps[entry.map]);
-  const axes = Object.keys(entry.axes);
+  const [entry, mapping, extents, bits = 0, summed = "", growing = [], threads = database.scopes.warp, steps = {}] = database.layouts[name];
+  const formula = database.formulas[entry];
+  const map = parsedMap(database.maps[mapping]);
+  const sizes = database.axes[extents];
+  const axes = Object.keys(sizes);
   const apart = formula.apart ?? [];
   const fromAxes = axes.every((axis) => axis in map.inputs);
   const coordinates = axes.filter((axis) => !apart.includes(axis));
   const kind = formula.kind ?? "fragment";
   /** @type {Record<string, number>} */
   const zeros = {};
-  for (const [axis, step] of Object.entries(entry.steps ?? {})) zeros[axis] = Math.log2(step);
+  for (const [axis, step] of Object.entries(steps)) zeros[axis] = Math.log2(step);
   return {
     name,
     kind,
     operands: formula.operands,
-    axes: entry.axes,
+    axes: sizes,
     coordinates,
     apart,
-    growing: entry.growing ?? [],
-    summed: entry.summed ?? "",
-    steps: entry.steps ?? {},
+    growing,
+    summed,
+    steps,
     zeros,
-    threads: entry.threads ?? database.scopes.warp,
-    bits: entry.bits ?? 0,
+    threads,
+    bits,
     map,
     fromAxes,
     toAxes: fromAxes ? inverseMap(map) : map,
