@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.check import advice, asm_operands, async_protocol, costs, flow, proxies
+from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.legality import Legality, accepted
@@ -63,6 +64,7 @@ class Checker:
         self._diagnoses = Diagnoses(entries)
         self._advice = advice.Advice(entries)
         self._emulation = costs.Emulation(entries)
+        self._descriptors = ConstantDescriptors(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
         #: Opcodes, values of operands, targets and versions that have no findings.
@@ -170,6 +172,7 @@ class Checker:
             yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
         yield from proxies.of_kernel(function, protocol)
         yield from costs.of_loops(function, protocol)
+        yield from self._descriptors.of_function(function, protocol)
 
     def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:
         """The remarks on one instruction."""

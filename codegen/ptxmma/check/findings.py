@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-#: ``error``: an assembler refuses it; ``warning``: undefined behaviour, or a undocumented form; ``note``: advice.
+#: ``error``: an assembler refuses it; ``warning``: undefined behaviour, an undocumented form, or a probable mistake; ``note``: advice.
 Severity = Literal["error", "warning", "note"]
 
 

@@ -29,8 +29,16 @@ RULES: Mapping[str, Rule] = {
         "A register is a register, and not a constant in its place.",
         "The manual does not have the constant, and not all assemblers generate code for it.",
         "Move the constant into a register first.",
-        f"wgmma.fence.sync.aligned;\n{_WGMMA.replace('%rd1', '0')}",
-        f"mov.b64 %rd1, 0;\nwgmma.fence.sync.aligned;\n{_WGMMA}",
+        f"wgmma.fence.sync.aligned;\n{_WGMMA.replace('%rd1', '0x4000004000010040')}",
+        f"mov.b64 %rd1, 0x4000004000010040;\nwgmma.fence.sync.aligned;\n{_WGMMA}",
+    ),
+    "descriptor": Rule(
+        "The strides, the base offset and the swizzle of a matrix descriptor agree with each other and with the matrix.",
+        "The instruction accepts all 64-bit numbers. With a stride in bytes instead of units of 16, or one of another swizzle, it reads "
+        "other elements than were meant.",
+        "Let ptxmma descriptor encode make the descriptor from the type, the swizzle and the size of the matrix.",
+        f"mov.b64 %rd1, 0x4000040000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{_WGMMA}",
+        f"mov.b64 %rd1, 0x4000004000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{_WGMMA}",
     ),
     "immediate": Rule(
         "A constant is in the range that the operand allows.",

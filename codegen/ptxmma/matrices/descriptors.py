@@ -28,7 +28,7 @@ from ptxmma.matrices.canonical import (
     readable,
     stored,
 )
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.model import DescriptorField, ElementType, SharedMemory, formula
 
 _DESCRIPTOR_BITS = 64
@@ -152,7 +152,14 @@ class Suspicion(NamedTuple):
     text: str
 
 
-def suspicions(descriptor: int, majorness: str | None = None, *, database: DatabaseLike = None) -> list[Suspicion]:
+def suspicions(
+    descriptor: int,
+    majorness: str | None = None,
+    *,
+    matrix: Multiplicand | None = None,
+    unknown: int = 0,
+    database: DatabaseLike = None,
+) -> list[Suspicion]:
     """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
 
     - ``unused``: bits that belong to no field are set.
@@ -169,24 +176,37 @@ def suspicions(descriptor: int, majorness: str | None = None, *, database: Datab
 
     Args:
         descriptor: the 64 bits.
-        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported.
+        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported, or for those that the matrix may have.
+        matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
+        unknown: a mask of bits that are not known; what depends on them is not reported.
         database: where the facts come from; the packaged database by default.
 
     Raises:
         TypeError: something that is not an integer.
         ValueError: bits that are not a descriptor, or an unknown majorness.
     """
-    read = Descriptor.decode(descriptor, database=database)
     memory = memory_of(database)
+    descriptor &= ~unknown
+    unread = {field.name for field in memory.descriptor if unknown >> field.low & (1 << field.width) - 1}
+    if "swizzle" in unread:
+        return [*_unused(descriptor, memory)]
+    read = Descriptor.decode(descriptor, database=database)
     every = [layout.majorness for layout in memory.layouts if read.swizzle in layout.swizzles]
+    if matrix is not None:
+        every = [each for each in every if matrix.element.name in readable(each, database)]
     by_majorness = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, read.swizzle)
-        users = stride_users(layout, database)
-        judged = [*_of_strides(read, layout, users, used_strides(layout, database)), *_in_bytes(read, layout, users)]
+        if matrix is None:
+            users, by_all = stride_users(layout, database), used_strides(layout, database)
+        else:
+            by_all = layout.used(matrix.lines, matrix.depth, matrix.element.bits)
+            users = {stride: [matrix.name.upper()] for stride in by_all}
+        known = {stride: names for stride, names in users.items() if STRIDES[stride] not in unread}
+        judged = [*_of_strides(read, layout, known, by_all & known.keys()), *(_in_bytes(read, layout, users) if known == users else ())]
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
-    return [*_unused(descriptor, memory), *_of_pattern(read, memory, database), *shared]
+    return [*_unused(descriptor, memory), *_of_pattern(read, memory, unread, database), *shared]
 
 
 def used_strides(layout: Canonical, database: DatabaseLike = None) -> set[str]:
@@ -237,11 +257,15 @@ def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
             yield Suspicion("", "unused", f"{bits} ignored; was {field.name} larger than the {most} that its field holds?")
 
 
-def _of_pattern(read: Descriptor, memory: SharedMemory, database: DatabaseLike) -> Iterator[Suspicion]:
+def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], database: DatabaseLike) -> Iterator[Suspicion]:
+    if "base_offset" in unread:
+        return
     mode = mode_of(memory, read.swizzle)
     if mode.bytes == memory.alignment:
         if read.base_offset:
             yield Suspicion("base_offset", "base", f"a base offset of {read.base_offset}, but nothing is swizzled: it has no effect")
+        return
+    if "start_address" in unread:
         return
     first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
     needed = base_offset(read.swizzle, first, database=database)

@@ -1,0 +1,90 @@
+"""What is doubtful about the matrix descriptors of asynchronous instructions, as far as their bits are known.
+
+The start of a matrix is rarely a constant, but its strides and its swizzle usually are: each is judged if all bits are known that it
+depends on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.matrices.descriptors import suspicions
+from ptxmma.matrices.product_operands import Multiplicand, product_operands
+from ptxmma.ptx.blocks import starts
+from ptxmma.ptx.known_bits import Bits, KnownBits
+from ptxmma.ptx.literals import integer
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Catalog
+    from ptxmma.check.async_protocol import Protocol
+    from ptxmma.ptx.statements import Function
+
+
+class _Described(NamedTuple):
+    """An operand that is a descriptor."""
+
+    place: int  # its number among the operands
+    matrix: Multiplicand
+    majorness: int | None  # the number of the operand that says how the matrix lies; None where only one majorness is possible
+    meanings: dict[int | None, str]  # of that operand
+    source: str
+
+
+class ConstantDescriptors:
+    """Judges descriptors by a database."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
+        self._texts: dict[tuple[Bits, str | None, Multiplicand], list[str]] = {}
+
+    def of_function(self, function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
+        issues = protocol.opcodes.issues
+        if not any(opcode in function.text for opcode in issues):
+            return
+        known, reported = KnownBits(function.text), set[str]()
+        for statement in function.statements():
+            opcode, operands = statement.opcode, statement.operands
+            if statement.broken is not None or not any(starts(opcode, issue) for issue in issues):
+                continue
+            for each in self._described(opcode, tuple(operand.startswith(b"{") for operand in operands)):
+                majorness = None
+                if each.majorness is not None:
+                    majorness = each.meanings.get(integer(operands[each.majorness]))
+                    if majorness is None:
+                        continue
+                for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix):
+                    message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
+                    if message not in reported:
+                        reported.add(message)
+                        yield Remark(function.operand(statement, each.place), "warning", "descriptor", message), opcode
+
+    def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_Described]:
+        """The descriptors among the operands of an instruction, by which of its operands are lists."""
+        instruction = self._catalog.meaning(spelling_of(opcode))
+        forms = instruction.forms if instruction is not None else ()
+        form = next((form for form in forms if tuple(operand.listed for operand in form.operands) == listed), None)
+        if instruction is None or form is None:
+            return []
+        product, described = product_operands(instruction), []
+        for place, operand in enumerate(form.operands):
+            if operand.kind == "descriptor":
+                matrix = product.a if operand.of == product.a.name else product.b
+                kinds = ((number, other) for number, other in enumerate(form.operands) if other.of == operand.of)
+                number, other = next(((number, other) for number, other in kinds if other.kind == "majorness"), (None, operand))
+                meanings: dict[int | None, str] = {value: name for name, value in other.meanings.items()}
+                described.append(_Described(place, matrix, number, meanings, operand.source))
+        return described
+
+    def _wrong(self, bits: Bits, majorness: str | None, matrix: Multiplicand) -> list[str]:
+        """What is wrong with a descriptor, whatever its unknown bits are."""
+        key = bits, majorness, matrix
+        if key not in self._texts:
+            doubts = suspicions(bits.value, majorness, matrix=matrix, unknown=bits.unknown, database=self._catalog.database)
+            # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
+            self._texts[key] = [each.text for each in doubts if each.field != "start_address"]
+        return self._texts[key]
