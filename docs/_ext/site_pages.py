@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -67,7 +70,40 @@ def _write(app: Sphinx, error: Exception | None) -> None:
             path.write_text(_REDIRECT.format(html.escape(to)), encoding="utf-8")
 
 
+def _navigate_by_titles(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: nodes.document | None) -> None:
+    """Called by Sphinx for each page, before the theme: the tree of all pages is made without their sections, which it does not show.
+
+    Sphinx copies the sections of all pages and then drops them, for every page: half of the time that writing a page takes.
+    """
+    whole, env = context["toctree"], app.env
+
+    def titles_alone(**options: Any) -> str:
+        sections = env.tocs
+        env.tocs = _titles(env)
+        try:
+            tree: str = whole(**options)
+        finally:
+            env.tocs = sections
+        return tree
+
+    context["toctree"] = titles_alone
+
+
+@functools.lru_cache(maxsize=1)
+def _titles(env: BuildEnvironment) -> dict[str, nodes.bullet_list]:
+    """The contents of every page without its sections, but with the lists of other pages in them."""
+    titles = {}
+    for document, contents in env.tocs.items():
+        titles[document] = short = contents.deepcopy()
+        for entry in short.children:
+            for sections in entry.children[1:]:
+                sections.children = list(sections.findall(addnodes.toctree))
+            entry.children = [part for part in entry.children if part.children]
+    return titles
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("build-finished", _write)
+    app.connect("html-page-context", _navigate_by_titles, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
