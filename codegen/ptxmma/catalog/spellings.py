@@ -23,6 +23,12 @@ def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:
     }
 
 
+def has_opcode(instruction: InstructionSet, spelling: str) -> bool:
+    """Whether a spelling begins with the opcode of an instruction; a value may go on with a colon: ``async``, ``async::generic``."""
+    opcode = instruction.opcode or instruction.syntax.partition(".")[0]
+    return spelling.startswith(opcode) and spelling[len(opcode) : len(opcode) + 1] in ("", ".", ":")
+
+
 def without_ignored(instruction: InstructionSet, spelling: str, first: int = 0) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
     """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries."""
     for number, entry in enumerate(instruction.ignored[first:], first + 1):
@@ -64,8 +70,7 @@ class Spellings:
 
     def find(self, spelling: str) -> Variant | None:
         """The variant that ``spelling`` means, or None."""
-        opcode = self._instruction.opcode or self._instruction.syntax.split(".")[0]
-        if not spelling.startswith(opcode) or spelling[len(opcode) : len(opcode) + 1] not in ("", ".", ":"):
+        if not has_opcode(self._instruction, spelling):
             return None
         tokens = spelling.split(".")
         for token in self._instruction.repeatable:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.spellings import without_ignored
+from ptxmma.catalog.spellings import has_opcode, without_ignored
 from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_single, wanted
 from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches
@@ -49,7 +49,7 @@ class Legality:
         if (instruction := self._catalog.meaning(spelling)) is not None:
             return instruction, True
         for entry in self._catalog.database.spec.instructions:
-            if not f"{spelling}.".startswith(f"{entry.opcode or entry.syntax.partition('.')[0]}."):
+            if not has_opcode(entry, spelling):
                 continue
             for shorter, ignored in without_ignored(entry, spelling):
                 instruction = self._catalog.meaning(shorter)

@@ -357,7 +357,8 @@ def test_fragments(machine: Machine, pieces: list[Piece]) -> None:
             strides = (padded.shape[2], 1) if row_major else (1, padded.shape[2])
             if operand.computations > 1:
                 strides = (padded[0].size, *strides)
-            expected = operand.pack(codes if operand.computations > 1 else codes[0])
+            values = elements.typed(codes, element)
+            expected = operand.pack(values if operand.computations > 1 else values[0])
             registers = np.full(expected.shape, 0x5A, expected.view(f"u{expected.itemsize}").dtype)
             numbers = (*strides, operand.cols) if function.follows_n else strides
             machine.run(function.stem, operand.layout.threads, memory.copy(), registers, empty, numbers=numbers)
