@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sqlite3
 import sys
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -180,3 +182,13 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="there"):
             exports.save_sqlite(connection, tmp_path / "there")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(pipe.read_bytes)
+        exports.save(b"a,b\n", pipe)
+        assert received.result(timeout=30) == b"a,b\n"
+    assert pipe.is_fifo()

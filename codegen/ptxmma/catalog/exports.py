@@ -179,6 +179,9 @@ def save(data: bytes, target: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    if target.exists() and not target.is_file():  # a device or a pipe, which must stay one
+        target.write_bytes(data)
+        return
     with _replacing(target) as name:
         Path(name).write_bytes(data)
 
