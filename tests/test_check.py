@@ -57,6 +57,27 @@ def reported(body: str, **keys: str) -> list[tuple[str, str]]:
     return [(each.severity, each.rule) for each in checked(body, **keys)]
 
 
+def test_statements_that_differ_in_register_numbers_are_each_judged() -> None:
+    first = SOUND.replace("%f0,", "%f10,")
+    wrong = [
+        first.replace("%f10", "%f40"),
+        first.replace("%f10", "%q10"),
+        first.replace("%r4,", "%r04x,"),
+        f"{MMA.replace('k16', 'k17')}{first[len(MMA) :]}",
+    ]
+    body = "\n".join([first, first.replace("%f10", "%f39"), *wrong, f"@%r1 {first}", f"{{ .reg .b32 %f10; {first} }}", first])
+    findings = checked(body)
+    assert findings.instructions == 9
+    assert [each.rule for each in findings] == ["undeclared", "undeclared", "undeclared", "unknown-instruction", "predicate", "list"]
+
+
+def test_notes_on_repeated_statements_keep_their_places() -> None:
+    load = "ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];"
+    findings = checked("\n".join([load, load.replace("%r5", "%r9"), load.replace("%r1,", "%r7,")]))
+    assert len(findings) == 3 == len({each.line for each in findings})
+    assert {(each.rule, each.column) for each in findings} == {("spelling", 1)}
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------------------
 
 

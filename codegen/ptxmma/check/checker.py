@@ -22,6 +22,7 @@ from ptxmma.ptx import inline_assembly, operand_values
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import Value
+from ptxmma.ptx.repeated import Repeated
 from ptxmma.ptx.statements import Function, Module, Statement, Token, functions
 
 #: Bytes that are read at a time.
@@ -31,6 +32,8 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _MOST_FOUND = 1 << 16
 #: Different sound instructions that are remembered.
 _MOST_SOUND = 1 << 13
+#: An opcode, the values of its operands, a target and a version.
+_Key = tuple[bytes, tuple[Value, ...], str, str]
 
 
 class Stream(Protocol):
@@ -67,8 +70,8 @@ class Checker:
         self._descriptors = ConstantDescriptors(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
-        #: Opcodes, values of operands, targets and versions that have no findings.
-        self._sound: set[tuple[bytes, tuple[Value, ...], str, str]] = set()
+        #: What there is to say of an opcode with values of operands, for a target and version, if it is at most advice on the opcode.
+        self._sound: dict[_Key, tuple[advice.SpellingRemark, ...]] = {}
 
     def check(self, text: str | bytes, file: str = "<text>") -> Findings:
         """Check a module's text."""
@@ -133,19 +136,41 @@ class Checker:
         version = function.module.version if self._ptx is None else self._ptx
         count = 0
         remarks: list[tuple[Remark, bytes]] = []
-        for statement in function.statements():
+        for whole, fresh in self._by_statement(function, target, version):
             count += 1
             if len(remarks) <= _MOST_FOUND:
-                remarks += ((remark, statement.opcode) for remark in self._remarks(function, statement, target, version))
+                remarks += ((remark, whole.text) for remark in fresh)
                 if len(remarks) > _MOST_FOUND:
                     text = "this function has more findings, which are not shown"
-                    remarks.append((Remark(Token(statement.opcode, statement.start), "note", "too-many", text), statement.opcode))
+                    remarks.append((Remark(whole, "note", "too-many", text), whole.text))
         if self._protocol is not None and count and function.whole:
             remarks += self._of_flow(function, self._protocol)
         if function.operands and count:
             remarks += asm_operands.of_operands(function, [*self._judged(function, target)])
         remarks.sort(key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         return Findings(count, tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks), function.uncovered)
+
+    def _by_statement(self, function: Function, target: str, version: str) -> Iterator[tuple[Token, Iterable[Remark]]]:
+        """The opcode of each instruction of a function, and the remarks on it."""
+        repeated: Repeated[tuple[bytes, tuple[advice.SpellingRemark, ...]]] = Repeated(function)
+        end = 0
+        for start in function.places():
+            if start < end:
+                continue
+            function.registers.at(start)
+            if again := repeated.find(start):
+                end, (opcode, remarks) = again
+                whole = Token(opcode, start)
+                yield whole, [Remark(whole, *advised) for advised in remarks]
+            elif statement := function.statement(start):
+                end = statement.end
+                if not function.is_meant(statement):
+                    continue
+                values = operand_values.values(statement.operands, function.registers)
+                key = (statement.opcode, values, target, version)
+                yield Token(statement.opcode, start), self._remarks(function, statement, key)
+                if key in self._sound and statement.broken is None and statement.predicate is None:
+                    repeated.remember(statement, (statement.opcode, self._sound[key]))
 
     def _judged(self, function: Function, target: str) -> Iterator[asm_operands.Judged]:
         """The instructions of a function that are what they should be, with the form of their operands."""
@@ -174,16 +199,16 @@ class Checker:
         yield from costs.of_loops(function, protocol)
         yield from self._descriptors.of_function(function, protocol)
 
-    def _remarks(self, function: Function, statement: Statement, target: str, version: str) -> Iterator[Remark]:
+    def _remarks(self, function: Function, statement: Statement, key: _Key) -> Iterator[Remark]:
         """The remarks on one instruction."""
-        registers = function.registers.at(statement.start)
-        values = operand_values.values(statement.operands, registers)
-        if statement.predicate is not None:
-            yield from of_predicate(statement.predicate, registers)
-        key = (statement.opcode, values, target, version)
-        if key in self._sound and statement.broken is None:
-            return
+        _, values, target, version = key
         whole = Token(statement.opcode, statement.start)
+        if statement.predicate is not None:
+            yield from of_predicate(statement.predicate, function.registers)
+        if key in self._sound and statement.broken is None:
+            for advised in self._sound[key]:
+                yield Remark(whole, *advised)
+            return
         spelling = spelling_of(statement.opcode)
         if statement.broken is not None:
             text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing after the operands"
@@ -212,18 +237,17 @@ class Checker:
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
             severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"
             yield Remark(token, severity, fault.rule, message, name.strip("{} \t\r\n") if fault.braces else "")
-        remarks = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
+        remarks: tuple[advice.SpellingRemark, ...] = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
+        if emulated := self._emulation.remark(instruction, target) if supported else "":
+            remarks = (*remarks, advice.SpellingRemark("note", "emulated", emulated))
         for remark in remarks:
             yield Remark(whole, *remark)
-        emulated = self._emulation.remark(instruction, target) if supported else ""
-        if emulated:
-            yield Remark(whole, "note", "emulated", emulated)
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
             yield Remark(function.operand(statement, place), severity, rule, message)
         if not instruction.sparse:
-            if exact and supported and not (faults or remarks or placed or emulated) and len(self._sound) < _MOST_SOUND:
-                self._sound.add(key)
+            if exact and supported and not (faults or placed) and len(self._sound) < _MOST_SOUND:
+                self._sound[key] = remarks
         elif not any(fault.severe for fault in faults):
             for place, message in self._advice.of_metadata(function, statement, instruction, values):
                 yield Remark(function.operand(statement, place), "warning", "metadata", message)

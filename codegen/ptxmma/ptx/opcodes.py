@@ -25,10 +25,11 @@ class Opcodes:
         whole = first & families
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
-        self._stems = [_Stem(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
-        #: The substrings to search for: "mma" is also part of "wgmma".
-        cores = {stem.first for stem in self._stems}
-        self._cores = [core for core in sorted(cores) if not any(other in core for other in cores - {core})]
+        stems = [_Stem(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
+        words = {stem.first for stem in stems}
+        cores = [word for word in sorted(words) if not any(other in word for other in words - {word})]
+        #: The substrings to search for, "mma" is also part of "wgmma"; what has each of them, and how far before it that begins.
+        self._cores = {core: [(stem.first.find(core), stem) for stem in stems if core in stem.first] for core in cores}
 
     def mentioned(self, text: bytes) -> bool:
         """Whether a text may have an instruction: places() of what is made of it may not be empty."""
@@ -37,11 +38,11 @@ class Opcodes:
     def places(self, text: bytes) -> list[int]:
         """The places, ascending, of the words in a text without comments that begin an instruction."""
         places = []
-        for core in self._cores:
+        for core, stems in self._cores.items():
             at = text.find(core)
             while at >= 0:
-                for stem in self._stems:
-                    start = at - stem.first.find(core)
+                for back, stem in stems:
+                    start = at - back
                     if start >= 0 and text.startswith(stem.first, start) and (not start or text[start - 1] not in WORD):
                         end = stem.end(text, start)
                         if end and (_follows(text, end, stem.exact) or _slips(text, start, end)):

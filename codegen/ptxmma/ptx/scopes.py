@@ -19,6 +19,9 @@ _SELECTED = re.compile(rb"([\w$%]+)\.([xyzwrgba])\Z")
 _VECTOR = re.compile(r"v([248])\.(\w+)")
 #: Names that are remembered at a time.
 _MOST_KNOWN = 1 << 16
+#: Names that open blocks declare one by one, among which numbered ones are looked for.
+_MOST_NAMES = 64
+_DIGITS = b"0123456789"
 #: Digits at the end of a name that can be a number of ``%r<100>``.
 _MOST_DIGITS = 9
 
@@ -33,7 +36,7 @@ class _Names(Generic[_Declared]):
     def find(self, name: bytes) -> _Declared | None:
         declared = self.names.get(name)
         if declared is None and self.numbered:
-            stem = name.rstrip(b"0123456789")
+            stem = name.rstrip(_DIGITS)
             for cut in range(max(len(stem), len(name) - _MOST_DIGITS), len(name)):
                 numbered = self.numbered.get(name[:cut])
                 if numbered and int(name[cut:]) < numbered[0]:
@@ -136,6 +139,7 @@ class Scopes:
         self._declarations = _declarations(text)
         self._next = next(self._declarations, None)
         self.known = _Known(self._scopes)
+        self.changes = 0  # how often declarations began or ceased to be visible
 
     def at(self, offset: int) -> Scopes:
         """Go on to a place; offsets must not descend."""
@@ -146,6 +150,14 @@ class Scopes:
         if self._scopes[-1].depth > self._outer:
             self._walk(offset)
         return self
+
+    def numbered(self, stem: bytes) -> int:
+        """How many registers ``%r0``, ``%r1``, ... of a stem one declaration has; 0 where another one also has such names."""
+        if sum(len(scope.names) for scope in self._scopes) > _MOST_NAMES:
+            return 0
+        alike = [name for scope in self._scopes for name in (*scope.names, *scope.numbered) if name.rstrip(_DIGITS) == stem]
+        counts = (scope.numbered[stem][0] for scope in self._scopes if stem in scope.numbered)
+        return next(counts, 0) if alike == [stem] else 0
 
     def opened(self) -> Opened:
         """What is declared and open at the end of the text."""
@@ -194,6 +206,7 @@ class Scopes:
 
     def _forget(self, scope: _Scope) -> None:
         """The names that a scope declares must be looked up again."""
+        self.changes += 1
         if scope.numbered:
             self.known.clear()
         else:

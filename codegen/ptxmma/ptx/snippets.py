@@ -61,7 +61,11 @@ class Snippet(Function):
 
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order, as far as they are known."""
-        return (statement for statement in super().statements() if self._is_known(statement) and self._wanted(statement))
+        return filter(self.is_meant, super().statements())
+
+    def is_meant(self, statement: Statement, /) -> bool:
+        """Whether it is a known instruction, and not a word in a sentence."""
+        return self._is_known(statement) and self._wanted(statement)
 
     @functools.cached_property
     def uncovered(self) -> int:  # type: ignore[override]  # of a module it is zero

@@ -136,14 +136,19 @@ class Function:
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order."""
         end = 0
-        for start in self._opcodes.places(self.text):
+        for start in self.places():
             if start >= end:
-                statement = self._statement(start)
+                statement = self.statement(start)
                 if statement is not None:
                     end = statement.end
                     yield statement
 
-    def _statement(self, start: int) -> Statement | None:
+    def places(self) -> list[int]:
+        """Where a matrix instruction may begin, in order: not where another one is still going on."""
+        return self._opcodes.places(self.text)
+
+    def statement(self, start: int) -> Statement | None:
+        """The matrix instruction that may begin at a place; None where the word is an operand."""
         text = self.text
         before = text[max(0, start - BEFORE) : start]
         before_it = before.rstrip()
@@ -167,6 +172,10 @@ class Function:
         sound = body.translate(None, _BLANKS) == b",".join(operands).translate(None, _BLANKS)
         broken = None if sound else _broken(text, opcode.end(), end)
         return Statement(opcode[0], start, tuple(map(bytes.strip, operands)), predicate, broken, end)
+
+    def is_meant(self, _: Statement, /) -> bool:
+        """Whether a statement counts: in a module, each does."""
+        return True
 
     def operand(self, statement: Statement, number: int) -> Token:
         """An operand of a statement with its place."""
