@@ -160,7 +160,7 @@ _CASES = {
     "a pattern of sizes that ends early": ("instructions/toy.yaml", '"m{m}n{n}k{k}"', '"m{m}n{n}k{"', r"toy.yaml:\d+:19: shape: 'm{m}n{n}k{' does not match"),
     "one size by two numbers": ("instructions/toy.yaml", '"m{m}n{n}k{k}"', '"m{m}n{n}k{n}"', r"toy.yaml:\d+:14: 'm16n8k16' gives no sizes: it must look like m{m}n{n}k{n}"),
     "a space that no variable has": ("types.yaml", 'elements: ["f32"], when', 'elements: [], spaces: ["sharde"], when', r"types.yaml:\d+:\d+: 'sharde' is not allowed; one of const, global, local, param, shared"),
-    "a space of what is no address": ("types.yaml", 'elements: ["f32"], when', 'elements: ["f32"], spaces: ["shared"], when', r"types.yaml:\d+:\d+: spaces is for addresses, which have no elements; leave one of them out"),
+    "spaces of an operand that is not an address": ("types.yaml", 'elements: ["f32"], when', 'elements: ["f32"], spaces: ["shared"], when', r"types.yaml:\d+:\d+: spaces is for addresses, which have no elements; leave one of them out"),
     "injected name": ("types.yaml", 'name: "f16"', r'name: "f16\"); system(\"x"', r"types.yaml:3:13: name: .* does not match"),
     "injected comment": ("types.yaml", 'title: "half precision"', 'title: "half */ precision"', r"types.yaml:3:\d+: title: 'half \*/ precision' does not match"),
 }  # fmt: skip

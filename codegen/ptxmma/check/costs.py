@@ -34,7 +34,7 @@ def of_loops(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, b
         assert first  # the loop was chosen for it
         token = Token(first[0], first.start())
         if function.text.find(opcodes.fence, start, stop) < 0 and opcodes.fence in function.text[:start]:
-            text = f"the loop repeats it, and {fence} stands before the loop: ptxas may add one in each round (C7519); write it inside"
+            text = f"the loop repeats it, and {fence} is before the loop: ptxas may add one in each round (C7519); write it inside"
             yield Remark(token, "note", "fence-outside-loop", text), first[0]
         if release := _RELEASE.search(function.text, start, stop):
             text = "it waits for all memory accesses of the thread: leave out .release.cluster if it says that operands were read"

@@ -13,7 +13,7 @@ class Operation(NamedTuple):
 
     Attributes:
         age: how many groups were committed after it; -1 before its own.
-        offset: where it stands.
+        offset: its place in the text.
         register: the one that it names; ``mov`` may have given it others.
     """
 

@@ -40,7 +40,7 @@ RULES: Mapping[str, Rule] = {
         f"{_ISSUED}\n{_WAIT}",
     ),
     "missing-proxy-fence": Rule(
-        "A fence.proxy.async stands between ordinary stores to shared memory and what reads it through the async proxy.",
+        "A fence.proxy.async is between ordinary stores to shared memory and what reads it through the async proxy.",
         "Wgmma and bulk copies read shared memory through another proxy than st, stmatrix and cp.async write it. Without the fence, they "
         "may read what was there before. A barrier does not order the two.",
         "Execute fence.proxy.async.shared::cta in every thread that stored, before the barrier that the reader waits for.",

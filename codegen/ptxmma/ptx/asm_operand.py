@@ -16,7 +16,7 @@ class AsmOperand(NamedTuple):
         constraint: as it is written, ``"=f"``.
         expression: what is bound to it, with blanks between its tokens.
         type: of the register that its constraint asks for; anything where that cannot be seen.
-        values: the constants that it may be, as they stand in an opcode; none where that cannot be seen.
+        values: the constants that it may be, as an opcode writes them; none where that cannot be seen.
     """
 
     name: str

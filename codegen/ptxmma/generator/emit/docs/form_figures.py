@@ -1,4 +1,4 @@
-"""The pictures of a page of instructions: where they stand, and what is said below each."""
+"""The pictures of a page of instructions: their places, and the text below each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.layout_uses import Use
 from ptxmma.model import InstructionSet
 
-#: Places of a product: A stands on the left, B above, the accumulators between them.
+#: Places of a product: A is on the left, B above, the accumulators between them.
 _PRODUCT = ("above", "left", "result")
 _BESIDE = "beside"
 
