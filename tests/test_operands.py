@@ -51,7 +51,7 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
         for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
             alone: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
-            alone["bracketed"] = f"[{operand.name}]" in instruction.forms[0].syntax
+            alone["bracketed"] = any(f"[{operand.name}]" in form.syntax for form in instruction.forms)
             alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
             assert operand == Operand(name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone)
             shared.add(id(operand))

@@ -48,7 +48,7 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
         *(stated.of for part in parts for stated in part.stated),
     ]
     names = {fact for condition in conditions for case in condition for fact in case}
-    texts = [entry.alignment, entry.memory_bits, entry.row_bytes, *(text for part in parts for text in _formulas(part))]
+    texts = [entry.alignment, entry.memory_bits, entry.row_bytes, entry.count, *(text for part in parts for text in _formulas(part))]
     names.update(name for text in texts for name in _names(text))
     names.update(fact for part in parts for fact in formula.placeholders(part.name))
     names.update(kinds[other].type for other in related if other in kinds)

@@ -22,6 +22,8 @@ Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
     "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
+    "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
+    "instruction-descriptor", "lane-mask", "column-mask",
 ]  # fmt: skip
 
 
@@ -88,6 +90,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     type: Name = ""  # qualifier that names its element type: "atype"
     of: Name = ""  # the operand that it describes: "a" for "a-desc"
     single: bool = False  # one register without braces, although it holds elements
+    count: Formula = ""  # lists without elements: their registers, as a formula over extents: "4 * ctas"
     sparse: bool = False  # holds the kept elements of a sparse matrix only
     access: Literal["read", "write", "read-write"] = "read"
     values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
@@ -188,7 +191,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     stem: Identifier  # "mma_sp": start of its identifiers
     scope: Annotated[Literal["thread", "warp", "warpgroup"], Meta(description="who executes it together")]
     operation: Annotated[
-        Literal["multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "synchronise"],
+        Literal["multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "tensor-multiply", "synchronise"],
         Meta(description="what it does"),
     ]
     asynchronous: bool = False  # its results appear at a later wait

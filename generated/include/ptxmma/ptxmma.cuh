@@ -90,6 +90,7 @@
 #include "stmatrix.cuh"
 #include "tcgen05_cp.cuh"
 #include "tcgen05_management.cuh"
+#include "tcgen05_mma.cuh"
 #include "wgmma/b1_b1.cuh"
 #include "wgmma/bf16_bf16.cuh"
 #include "wgmma/e4m3_e4m3.cuh"

@@ -15,7 +15,16 @@ from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.predicate_role import Predicate
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.operands.scale_role import ByteId, ScaleData, ThreadId
-from ptxmma.catalog.operands.tensor_memory_role import Columns, TensorAddress
+from ptxmma.catalog.operands.tensor_memory_role import (
+    Columns,
+    LookupTable,
+    TensorAccumulator,
+    TensorAddress,
+    TensorMatrix,
+    TensorMetadata,
+    TensorScales,
+)  # fmt: skip
+from ptxmma.catalog.operands.tensor_product_role import ColumnMask, InstructionDescriptor, LaneMask
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import Database, InstructionSet, Kind, operand_names
 
@@ -44,6 +53,14 @@ ROLES: dict[Kind, Role] = {
     "tensor-address": TensorAddress(),
     "columns": Columns(),
     "cta-mask": CtaMask(),
+    "tensor-matrix": TensorMatrix(),
+    "tensor-accumulator": TensorAccumulator(),
+    "tensor-metadata": TensorMetadata(),
+    "tensor-scales": TensorScales(),
+    "lookup-table": LookupTable(),
+    "instruction-descriptor": InstructionDescriptor(),
+    "lane-mask": LaneMask(),
+    "column-mask": ColumnMask(),
 }
 
 

@@ -24,7 +24,9 @@ class Descriptor(Role):
 
 
 class SharedDescriptor(Role):
-    """A 64-bit word that says where data without a type lies in shared memory, and how."""
+    """A 64-bit word that says where data lies in shared memory, and how, where the instruction does not name its type."""
+
+    varies = True
 
 
 class Location(Role):

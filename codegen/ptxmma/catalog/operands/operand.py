@@ -92,7 +92,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     @property
     def listed(self) -> bool:
         """Whether PTX has it as a list of registers in braces."""
-        return bool(self.elements) and not self.single
+        return (bool(self.elements) or self.registers > 1) and not self.single
 
     @property
     def elements_per_register(self) -> int:

@@ -57,8 +57,8 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
         yield from context.known("qualifier", [operand.order], entry.qualifiers, *place, "order")
     if operand.of and ROLES[operand.kind].places:
         yield from context.known("operand", [operand.of], entry.operand_kinds, *place, "of")
-    for key, text in (("alignment", operand.alignment), ("memory_bits", operand.memory_bits), ("row_bytes", operand.row_bytes)):
-        yield from _size(context, entry, text, (*place, key))
+    for key in ("alignment", "memory_bits", "row_bytes", "count"):
+        yield from _size(context, entry, getattr(operand, key), (*place, key))
 
 
 def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.operations.effect_operation import Allocate, Shift, Synchronise, TensorCopy
+from ptxmma.matrices.operations.effect_operation import Allocate, Shift, Synchronise, TensorCopy, TensorMultiply
 from ptxmma.matrices.operations.load_operation import Load
 from ptxmma.matrices.operations.multiply_operation import Multiply
 from ptxmma.matrices.operations.operation import Operation
@@ -21,6 +21,7 @@ OPERATIONS: dict[str, Operation] = {
     "allocate": Allocate(),
     "shift": Shift(),
     "tensor-copy": TensorCopy(),
+    "tensor-multiply": TensorMultiply(),
     "synchronise": Synchronise(),
 }
 

@@ -73,6 +73,18 @@ class TensorCopy(Effect):
         yield from lacks_operands(entry, "copies", "shared-descriptor", "read")
 
 
+class TensorMultiply(Effect):
+    """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
+
+    verb = "multiplies matrices into tensor memory; its instruction descriptor says their shape"
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """A sum in tensor memory and a descriptor."""
+        yield from super().lacks(entry)
+        yield from lacks_operands(entry, "multiplies into tensor memory", "tensor-accumulator", "read")
+        yield from lacks_operands(entry, "multiplies into tensor memory", "instruction-descriptor", "read")
+
+
 class Shift(Effect):
     """Moves rows of tensor memory."""
 
