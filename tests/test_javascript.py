@@ -24,6 +24,7 @@ from ptxmma.check import Checker
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts
 from ptxmma.generator.emit.javascript.bundle import bundled
+from ptxmma.generator.emit.javascript.short_texts import template
 from ptxmma.matrices.accesses import access_patterns
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.canonical import readable
@@ -493,3 +494,9 @@ def test_the_modules_are_typed(package: Path, root: Path, tmp_path: Path) -> Non
 def test_what_cannot_be_bundled_is_refused(texts: dict[str, str], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         bundled("main.js", texts.__getitem__)
+
+
+def test_a_text_with_braces_of_its_own_is_refused() -> None:
+    assert template("F16BF16_f16", {"dtype": "f16", "atype": "bf16", "btype": "f16"}) == "{DTYPE}{ATYPE}_{btype}"
+    with pytest.raises(ValueError, match=r"'MMA_\{n\}' has a brace, which stands for a value"):
+        template("MMA_{n}", {"atype": "f16"})

@@ -2,11 +2,13 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** Permutations of bits: the layouts, as data.  The same code as `ptxmma.model.bitmap` and `ptxmma.catalog.expressions`. */
 
+import { placesOf } from "./short_texts.js";
+
 /** @typedef {import("./index.d.ts").BitMap} BitMap */
 /** @typedef {{name: string, source: number, width: number, target: number}} Run */
 
 /**
- * A map of the database: `{"lane": "col:1 col:2", "->": "row col"}`.
+ * A map of the database: `{"lane": "col:1+2", "->": "row col"}`.
  * @param {Record<string, string>} texts
  * @returns {BitMap}
  */
@@ -16,8 +18,8 @@ export function parsedMap(texts) {
   for (const output of texts["->"].split(" ")) map.outputs[output] = 0;
   for (const [input, text] of Object.entries(texts)) {
     if (input === "->") continue;
-    const places = text ? text.split(" ").map((place) => place.split(":")) : [];
-    map.bits[input] = places.map(([output, bit]) => [output, Number(bit)]);
+    const places = placesOf(text);
+    map.bits[input] = places;
     map.inputs[input] = places.length;
     for (const [output] of places) map.outputs[output] += 1;
   }

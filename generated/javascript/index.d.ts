@@ -110,7 +110,8 @@ export interface SparsityPattern {
 }
 
 export interface FormEntry {
-  qualifiers?: Record<string, string[]>;
+  /** The values of each qualifier, with spaces between them; one that may be absent has an empty value. */
+  qualifiers: Record<string, string>;
   ranges?: Record<string, { first: number; last: number; step: number }[]>;
   unspelled?: string[];
   documented?: boolean;
@@ -289,7 +290,8 @@ export interface DatabaseTables {
   document: string;
   scopes: Record<string, number>;
   colours: string[];
-  targets: string[];
+  /** With the first version that knows each. */
+  targets: Record<string, string>;
   gpus: { target: string; architecture: string; names: string[] }[];
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
@@ -320,15 +322,22 @@ export interface DatabaseTables {
     single?: boolean;
     sparse?: boolean;
     unit?: string;
-    cpp: CppOperand;
+    /** Its name in C++, where it is not its name. */
+    identifier?: string;
+    cpp: number;
   }[];
+  /** How C++ takes operands, with `@` for an identifier. */
+  parameters: Record<string, string>[];
   operands: unknown[][];
   lists: { name?: string; syntax?: string }[];
-  forms: number[][][];
-  accepted: Record<string, string[]>[];
+  /** For each list of operands, with semicolons between: its number, and those of the operands. */
+  forms: string[];
+  accepted: [since: string, targets: string, others?: Record<string, string>][];
   headers: string[];
   peers: string[][];
-  patterns: SparsityPattern[];
+  granularities: Omit<SparsityPattern, "places" | "legal" | "contributors">[];
+  places: Record<string, number[]>[];
+  patterns: [granularity: number, places: number, contributors: string][];
   instructions: InstructionSet[];
   memory?: MemoryFacts;
 }

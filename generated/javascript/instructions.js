@@ -4,6 +4,7 @@
 
 import { database } from "./database.js";
 import { layout, layoutNames } from "./layout_records.js";
+import { filled, numbersOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionGroup} InstructionGroup */
@@ -44,25 +45,13 @@ export function instructions() {
 }
 
 /**
- * Numbers in few words: `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6.
- * @param {string} text
- * @returns {number[]}
- */
-function numbersOf(text) {
-  return text.split(" ").flatMap((word) => {
-    const [first, count = 1] = word.split(/[*+]/).map(Number);
-    return Array.from({ length: count }, (_, place) => first + (word.includes("+") ? place : 0));
-  });
-}
-
-/**
  * Every combination of a form's values; the qualifiers that say sizes vary fastest.
  * @param {InstructionSet} entry
  * @param {FormEntry} form
  * @returns {Texts[]}
  */
 function choicesOf(entry, form) {
-  const given = form.qualifiers ?? {};
+  const given = Object.fromEntries(Object.entries(form.qualifiers).map(([name, text]) => [name, text.split(" ")]));
   const free = Object.keys(given).filter((name) => !given[name][0].startsWith("="));
   const order = [...free.filter((name) => !(name in (entry.extents ?? {}))), ...free.filter((name) => name in (entry.extents ?? {}))];
   /** @type {Texts[]} */
@@ -87,21 +76,54 @@ function madeGroup(entry, form, templates, row) {
   const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
   const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
   const numbers = extent ? [...new Set(listed)].sort((one, other) => one - other) : [0];
-  /** @type {Texts} */
-  const targets = {};
-  for (const [version, names] of Object.entries(database.accepted[row.accepted])) for (const name of names) targets[name] = version;
   return {
     entry,
     form,
     templates,
     extent,
     numbers,
-    forms: database.forms[row.forms],
-    accepted: targets,
-    header: database.headers[row.headers],
-    peers: database.peers[row.peers],
-    pattern: row.patterns === undefined ? null : database.patterns[row.patterns],
+    forms: database.forms[row.forms].split(";").filter(Boolean).map(numbersOf),
+    accepted: acceptedBy(row.accepted),
+    header: filled(database.headers[row.headers], templates),
+    peers: database.peers[row.peers].map((peer) => filled(peer, templates)),
+    pattern: row.patterns === undefined ? null : sparsityPattern(row.patterns),
   };
+}
+
+/** @type {[string, string][]} */
+const targetVersions = Object.entries(database.targets);
+
+/**
+ * The targets that accept an instruction, each with the first version.
+ * @param {number} number of an entry of `database.accepted`
+ * @returns {Texts}
+ */
+function acceptedBy(number) {
+  const [since, targets, others = {}] = database.accepted[number];
+  /** @type {Texts} */
+  const accepted = {};
+  for (const [name, known] of numbersOf(targets).map((place) => targetVersions[place])) accepted[name] = others[name] ?? later(since, known);
+  return accepted;
+}
+
+/**
+ * @param {string} version
+ * @param {string} other
+ * @returns {string}
+ */
+function later(version, other) {
+  const [[major, minor], [otherMajor, otherMinor]] = [version, other].map((text) => text.split(".").map(Number));
+  return major > otherMajor || (major === otherMajor && minor > otherMinor) ? version : other;
+}
+
+/**
+ * @param {number} number of an entry of `database.patterns`
+ * @returns {import("./index.d.ts").SparsityPattern}
+ */
+export function sparsityPattern(number) {
+  const [granularity, fields, contributors] = database.patterns[number];
+  const places = database.places[fields];
+  return { ...database.granularities[granularity], places, legal: Object.keys(places), contributors };
 }
 
 /** @type {Map<InstructionGroup, Map<number, Instruction>>} */
@@ -159,7 +181,7 @@ function madeInstruction(group, number) {
       return (forms ??= group.forms.map(([list, ...operands]) => ({
         name: database.lists[list].name ?? "",
         syntax: database.lists[list].syntax ?? "",
-        operands: operands.map((operand) => madeOperand(database.operands[operand], number, last)),
+        operands: operands.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last)),
       })));
     },
   };
@@ -179,11 +201,12 @@ function pageOf({ entry, templates, extent }, qualifiers) {
 
 /**
  * @param {any[]} contents in the order of `database.contents`
+ * @param {Texts} qualifiers
  * @param {number} number of the extent that ranges
  * @param {number} last the largest such number, for which the contents are written
  * @returns {Operand}
  */
-function madeOperand(contents, number, last) {
+function madeOperand(contents, qualifiers, number, last) {
   /** @type {Record<string, any>} */
   const known = {};
   database.contents.forEach((name, place) => {
@@ -197,7 +220,7 @@ function madeOperand(contents, number, last) {
   const sizes = {};
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
   const register = known.register || "";
-  const type = known.type || "";
+  const type = filled(known.type || "", qualifiers);
   const registers = share(known.registers);
   const elements = share(known.elements);
   return {
@@ -226,8 +249,18 @@ function madeOperand(contents, number, last) {
     alignment: known.alignment ?? 0,
     layout: placed,
     sizes,
-    cpp: role.cpp,
+    cpp: cppOperand(role.identifier ?? role.name, role.cpp),
   };
+}
+
+/**
+ * @param {string} name
+ * @param {number} number of an entry of `database.parameters`
+ * @returns {import("./index.d.ts").CppOperand}
+ */
+function cppOperand(name, number) {
+  const texts = Object.entries(database.parameters[number]).map(([key, text]) => [key, text.replaceAll("@", name)]);
+  return { name, ...Object.fromEntries(texts) };
 }
 
 /**

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog.cplusplus import header, identifier
+from ptxmma.catalog.cplusplus import header, identifier, type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import ROLES, Operand, matrices
@@ -20,10 +20,11 @@ from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_layouts
 from ptxmma.generator.emit.javascript.interned import Interned, without_empty
+from ptxmma.generator.emit.javascript.short_texts import runs, template
 from ptxmma.matrices.canonical import canonical, memory_of, readable
 from ptxmma.matrices.descriptors import stride_users, used_strides
 from ptxmma.matrices.pictures import colour
-from ptxmma.model import Form, InstructionSet, Spec, formula
+from ptxmma.model import Form, InstructionSet, Spec, Version, formula
 
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
@@ -52,7 +53,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "document": spec.document,
         "scopes": spec.scopes,
         "colours": [colour(number) for number in range(_COLOURS)],
-        "targets": [target.name for target in spec.targets],
+        "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
@@ -94,8 +95,9 @@ class _Rows:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        names = ("roles", "operands", "lists", "forms", "accepted", "headers", "peers", "patterns")
+        names = ("parameters", "roles", "operands", "lists", "forms", "accepted", "headers", "peers", "granularities", "places", "patterns")
         self._layouts = [*catalog.database.layout]
+        self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self.shared = {name: Interned() for name in names}
 
     def of(self, entry: InstructionSet) -> dict[str, Any]:
@@ -111,7 +113,8 @@ class _Rows:
         data["typed"] = matrices(entry).get(first_matrix(self._catalog.of(entry.name)[0]), "")
         data["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
         data["forms"] = [
-            {key: value for key, value in form.items() if key in ("qualifiers", "ranges", "unspelled", "documented", "source")}
+            {key: value for key, value in form.items() if key in ("ranges", "unspelled", "documented", "source")}
+            | {"qualifiers": {name: " ".join(values) for name, values in form.get("qualifiers", {}).items()}}
             for form in known["forms"]
         ]
         rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
@@ -120,20 +123,39 @@ class _Rows:
 
     def _row(self, group: Sequence[Instruction]) -> dict[str, int]:
         last = group[-1]
-        forms = [
-            [
-                self.shared["lists"].number(without_empty(name=form.name, syntax=form.syntax)),
-                *(self._operand(group, operand.name) for operand in form.operands),
-            ]
-            for form in last.forms
-        ]
-        accepted: dict[str, list[str]] = {}
-        for target, version in last.accepted_by().items():
-            accepted.setdefault(str(version), []).append(target)
-        shared = {"forms": forms, "accepted": accepted, "headers": header(last), "peers": _alike(group)}
+        forms = []
+        for form in last.forms:
+            words = self.shared["lists"].number(without_empty(name=form.name, syntax=form.syntax))
+            forms.append(runs([words, *(self._operand(group, operand.name) for operand in form.operands)]))
+        shared: dict[str, Any] = {
+            "forms": ";".join(forms),
+            "accepted": self._accepted(last),
+            "headers": template(header(last), _types(last)),
+            "peers": _alike(group),
+        }
         if last.sparse:
-            shared["patterns"] = _pattern(last)
+            shared["patterns"] = self._pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}
+
+    def _accepted(self, instruction: Instruction) -> list[Any]:
+        """The first version, the targets, and versions of targets that differ.
+
+        The others take the instruction from that version on, or from the first one that knows the target.
+        """
+        accepted = instruction.accepted_by()
+        since = min(accepted.values(), default=Version(""))
+        known = {target.name: Version(target.ptx) for target in self._catalog.database.spec.targets}
+        others = {name: str(version) for name, version in accepted.items() if version != max(since, known[name])}
+        return [str(since), runs([self._targets[name] for name in accepted]), *([others] if others else [])]
+
+    def _pattern(self, instruction: Instruction) -> list[Any]:
+        """How the sparse matrix of an instruction is packed: the pattern, the units of a chunk that each field keeps, and who has them."""
+        metadata = instruction.metadata
+        pattern = metadata.granularity
+        about = {name: getattr(pattern, name) for name in ("name", "chunk", "kept", "unit", "index_bits", "indices", "text")}
+        about["fields"] = instruction.database.spec.choice(pattern).fields
+        places = {field: pattern.kept_units(field) for field in metadata.legal}
+        return [self.shared["granularities"].number(about), self.shared["places"].number(places), metadata.contributors]
 
     def _operand(self, group: Sequence[Instruction], name: str) -> int:
         """The number of an operand; of a group, that of its largest member, by which the others are in proportion."""
@@ -143,14 +165,17 @@ class _Rows:
             share = operand.cols, largest.cols if largest.layout is not None and largest.layout.growing else operand.cols
             if operand.elements * share[1] != largest.elements * share[0] or operand.registers * share[1] != largest.registers * share[0]:
                 raise ValueError(f"{instruction.canonical}: operand {name!r} does not grow in proportion to its columns")
-        role = self.shared["roles"].number(_role(largest))
-        return self.shared["operands"].number([role, *self._contents(largest)])
+        role = self.shared["roles"].number(_role(largest) | {"cpp": self.shared["parameters"].number(_cpp(largest))})
+        return self.shared["operands"].number([role, *self._contents(group[-1], largest)])
 
-    def _contents(self, operand: Operand) -> list[Any]:
+    def _contents(self, instruction: Instruction, operand: Operand) -> list[Any]:
         """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
         register = operand.register_types[0] if operand.register_types else ""
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
-        fields = [operand.registers, register, layout, operand.elements, operand.element_type or "", operand.bits, operand.shift]
+        qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
+        said = operand.element_type and instruction.variant.facts.get(qualifier) == operand.element_type
+        element = f"{{{qualifier}}}" if said else operand.element_type or ""
+        fields = [operand.registers, register, layout, operand.elements, element, operand.bits, operand.shift]
         fields += [operand.row_bytes, operand.alignment, operand.default]
         if operand.default is None:
             while fields and fields[-1] in (0, -1, "", None):
@@ -167,26 +192,12 @@ def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
         place += count
 
 
-def runs(numbers: Sequence[int]) -> str:
-    """Numbers in few words: ``"4*3"`` for 4, 4, 4 and ``"4+3"`` for 4, 5, 6."""
-    words = []
-    place = 0
-    while place < len(numbers):
-        rest = numbers[place:]
-        alike = next((count for count, number in enumerate(rest) if number != rest[0]), len(rest))
-        rising = next((count for count, number in enumerate(rest) if number != rest[0] + count), len(rest))
-        count = max(alike, rising)
-        words.append(str(rest[0]) if count == 1 else f"{rest[0]}{'*' if alike >= rising else '+'}{count}")
-        place += count
-    return " ".join(words)
-
-
 def _points(form: Form) -> int:
     return math.prod(len(each_number(form, name)) for name in form.ranges)
 
 
 def _alike(group: Sequence[Instruction]) -> list[str]:
-    """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges.
+    """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges and ``{atype}`` for that type.
 
     Raises:
         ValueError: another number has other definitions.
@@ -194,9 +205,10 @@ def _alike(group: Sequence[Instruction]) -> list[str]:
     ranging = next(iter(group[-1].variant.ranging), "")
 
     def names(instruction: Instruction) -> list[str]:
-        peers = instruction.evidence.peers
+        types = _types(instruction)
+        peers = [template(peer, types) for peer in instruction.evidence.peers]
         if not ranging:
-            return list(peers)
+            return peers
         number = re.compile(rf"(?<=x){instruction.extents[ranging]}(?=x)")
         return [number.sub(f"{{{ranging}}}", peer) for peer in peers]
 
@@ -204,20 +216,6 @@ def _alike(group: Sequence[Instruction]) -> list[str]:
     if len(known) > 1:
         raise ValueError(f"{group[-1].canonical}: other numbers of {ranging} have other definitions in {known}")
     return list(known.pop())
-
-
-def _pattern(instruction: Instruction) -> dict[str, Any]:
-    """How the sparse matrix of an instruction is packed."""
-    metadata = instruction.metadata
-    pattern = metadata.granularity
-    choice = instruction.database.spec.choice(pattern)
-    return {
-        **{name: getattr(pattern, name) for name in ("name", "chunk", "kept", "unit", "index_bits", "indices", "text")},
-        "legal": metadata.legal,
-        "places": {field: pattern.kept_units(field) for field in metadata.legal},
-        "fields": choice.fields,
-        "contributors": metadata.contributors,
-    }
 
 
 def _role(operand: Operand) -> dict[str, Any]:
@@ -237,20 +235,26 @@ def _role(operand: Operand) -> dict[str, Any]:
         single=operand.single,
         sparse=operand.sparsity is not None,
         unit=operand.unit,
-        cpp=_cpp(operand),
+        identifier=called if (called := identifier(operand.name)) != operand.name else "",
     )
 
 
 def _cpp(operand: Operand) -> dict[str, str]:
-    """The usual way in which a C++ function takes it, with ``#`` for the numbers of registers."""
-    way = ROLES[operand.kind].parameters(operand, identifier(operand.name), operand.c_type)[0]
+    """The usual way in which a C++ function takes it, with ``#`` for the numbers of registers and ``@`` for its identifier."""
+    name = identifier(operand.name)
+    way = ROLES[operand.kind].parameters(operand, name, operand.c_type)[0]
     many = operand.registers > 1 or operand.listed
     value = way.values[0].replace("[0]", "[#]") if many else way.values[0]
     parameter = way.parameter.replace(f"[{operand.registers}]", "[#]") if many else way.parameter
     text = "" if way.text == "{}" else way.text
-    return without_empty(
-        name=identifier(operand.name), parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue
-    )
+    texts = without_empty(parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue)
+    return {key: re.sub(rf"(?<!\")\b{name}\b", "@", each) for key, each in texts.items()}
+
+
+def _types(instruction: Instruction) -> dict[str, str]:
+    """The qualifiers that name types, with their values."""
+    facts = instruction.variant.facts
+    return {name: str(facts[name]) for name in type_qualifiers(instruction.variant.instruction) if facts.get(name)}
 
 
 def _places(spec: Spec, instruction: Instruction) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.javascript.interned import Interned, without_empty
+from ptxmma.generator.emit.javascript.short_texts import bit_places
 from ptxmma.model import Layout
 
 
@@ -24,9 +25,9 @@ def record(layout: Layout, maps: Interned, axes: Interned, warp: int) -> list[An
     """Numbers of the formula, of the map and of the axes, then bits, the summed axis, growing axes, threads and steps.
 
     Usual values at the end are left out: nothing, and a warp of threads.
-    The map says which bit of which output each bit of an input becomes: ``"col:0 row:3"``.
+    The map says which bit of which output each bit of an input becomes: ``"col:0 row:3+2"``.
     """
-    bits = {name: " ".join(f"{output}:{bit}" for output, bit in places) for name, places in layout.map.bits.items()}
+    bits = {name: bit_places(places) for name, places in layout.map.bits.items()}
     bits["->"] = " ".join(layout.map.outputs)
     about = [layout.bits, layout.summed, layout.growing, layout.threads, layout.steps]
     usual: list[Any] = [0, "", (), warp, {}]

@@ -107,7 +107,7 @@ keyboard({
  * @param {Instruction} instruction
  */
 function headline(instruction) {
-  const accepted = database.targets.filter((name) => name in instruction.accepted);
+  const accepted = Object.keys(database.targets).filter((name) => name in instruction.accepted);
   const [first, ...others] = accepted.map((name) => `${name} from PTX ISA ${instruction.accepted[name]}`);
   return [
     h("span", {}, instruction.title),

@@ -36,7 +36,7 @@ export class Picker {
     const names = [...new Set(allowed.map((group) => group.entry.name))];
     fill(
       this.parts,
-      choice("Target", [{ value: "", text: "any" }, ...database.targets.map((name) => ({ value: name, text: targetText(name) }))], state.target, (target) => this.#retarget(instruction, target)),
+      choice("Target", [{ value: "", text: "any" }, ...Object.keys(database.targets).map((name) => ({ value: name, text: targetText(name) }))], state.target, (target) => this.#retarget(instruction, target)),
       choice("Instruction", names, instruction.name, (name) => this.#take(allowed.filter((group) => group.entry.name === name), instruction)),
       ...this.#parts(instruction, members),
     );

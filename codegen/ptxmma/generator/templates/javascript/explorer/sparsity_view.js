@@ -1,8 +1,7 @@
 /** Structured sparsity: a row compressed as it is typed, and a word of metadata read. */
 
 import { arrangements } from "../arrangements.js";
-import { database } from "../database.js";
-import { instructionGroups, instructionOf } from "../instructions.js";
+import { instructionGroups, instructionOf, sparsityPattern } from "../instructions.js";
 import { compressedRow, fieldBits, keptColumns, prunedRow } from "../sparsity.js";
 import { choice, fill, h, numberField } from "./dom.js";
 import { colourOf } from "./palette.js";
@@ -36,7 +35,7 @@ export class SparsityView {
       this.word,
     );
     /** @type {SparsityPattern} */
-    this.pattern = database.patterns[0];
+    this.pattern = sparsityPattern(0);
   }
 
   /**
@@ -44,7 +43,7 @@ export class SparsityView {
    * @param {State} state
    */
   update(instruction, state) {
-    this.pattern = instruction.pattern ?? database.patterns[0];
+    this.pattern = instruction.pattern ?? sparsityPattern(0);
     const { pattern } = this;
     fill(this.about, instruction.pattern ? h("p", {}, `${pattern.name}: ${pattern.text}`) : [h("p", {}, `${instruction.name} is dense. This is the pattern ${pattern.name} of another instruction: ${pattern.text}`), this.#sparser(instruction)]);
     const shown = state.row || prunedRow(Array.from({ length: CHUNKS * pattern.chunk }, (_, place) => ((place * 7) % 10) - 4), pattern).join(" ");

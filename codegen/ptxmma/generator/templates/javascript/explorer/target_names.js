@@ -25,7 +25,7 @@ export function targetText(target) {
 export function targetsIn(text) {
   const words = text.trim().split(/\s+/).filter(Boolean);
   const plain = words.map((word) => word.toLowerCase().replace(/^(sm_?|compute_?)(?=\d)/, "sm_"));
-  const number = plain.findIndex((word) => database.targets.includes(word));
+  const number = plain.findIndex((word) => word in database.targets);
   if (number >= 0) return { targets: [plain[number]], rest: words.filter((_, place) => place !== number).join(" ") };
   const every = database.gpus.flatMap((gpu) => gpu.names.map((name) => ({ gpu, own: wordsOfName(name) })));
   const vocabulary = new Set([...every.flatMap(({ own }) => own), ...database.gpus.map((gpu) => gpu.architecture.toLowerCase())]);

@@ -1,0 +1,50 @@
+"""Texts that say much in few characters; ``short_texts.js`` reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def runs(numbers: Sequence[int]) -> str:
+    """Numbers in few words: ``"4*3"`` for 4, 4, 4 and ``"4+3"`` for 4, 5, 6."""
+    words = []
+    place = 0
+    while place < len(numbers):
+        rest = numbers[place:]
+        alike = next((count for count, number in enumerate(rest) if number != rest[0]), len(rest))
+        rising = next((count for count, number in enumerate(rest) if number != rest[0] + count), len(rest))
+        count = max(alike, rising)
+        words.append(str(rest[0]) if count == 1 else f"{rest[0]}{'*' if alike >= rising else '+'}{count}")
+        place += count
+    return " ".join(words)
+
+
+def bit_places(places: Iterable[tuple[str, int]]) -> str:
+    """Bits of the outputs of a map: ``"col:1+2 row:0"`` for bits 1 and 2 of ``col``, then bit 0 of ``row``."""
+    words: list[tuple[str, int, int]] = []
+    for output, bit in places:
+        if words and (output, bit) == (words[-1][0], words[-1][1] + words[-1][2]):
+            words[-1] = (output, words[-1][1], words[-1][2] + 1)
+        else:
+            words.append((output, bit, 1))
+    return " ".join(f"{output}:{first}{f'+{count}' if count > 1 else ''}" for output, first, count in words)
+
+
+def template(text: str, values: Mapping[str, str]) -> str:
+    """A text with ``{atype}`` where it says the value of the qualifier ``atype``, and ``{ATYPE}`` where it says it in capitals.
+
+    Values are looked for in their order, each once, behind the one before it.
+
+    Raises:
+        ValueError: the text has braces of its own.
+    """
+    if "{" in text:
+        raise ValueError(f"{text!r} has a brace, which stands for a value in the database of JavaScript")
+    done = ""
+    for name, value in values.items():
+        match = re.search(f"(?P<own>{re.escape(value)})|{re.escape(value.upper())}", text) if value else None
+        if match:
+            done += f"{text[: match.start()]}{{{name if match['own'] else name.upper()}}}"
+            text = text[match.end() :]
+    return done + text

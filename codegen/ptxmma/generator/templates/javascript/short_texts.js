@@ -1,0 +1,37 @@
+/** The texts of the database that say much in few characters; `short_texts.py` writes them. */
+
+/**
+ * Numbers in few words: `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6.
+ * @param {string} text
+ * @returns {number[]}
+ */
+export function numbersOf(text) {
+  if (!text) return [];
+  return text.split(" ").flatMap((word) => {
+    const [first, count = 1] = word.split(/[*+]/).map(Number);
+    return Array.from({ length: count }, (_, place) => first + (word.includes("+") ? place : 0));
+  });
+}
+
+/**
+ * Bits of the outputs of a map: `col:1+2 row:0` is bits 1 and 2 of `col`, then bit 0 of `row`.
+ * @param {string} text
+ * @returns {[string, number][]}
+ */
+export function placesOf(text) {
+  if (!text) return [];
+  return text.split(" ").flatMap((word) => {
+    const [output, bits] = word.split(":");
+    return numbersOf(bits).map((bit) => /** @type {[string, number]} */ ([output, bit]));
+  });
+}
+
+/**
+ * A text with the values of qualifiers: for `{atype}` as they are, for `{ATYPE}` in capitals; any other braces stay.
+ * @param {string} text
+ * @param {Record<string, string>} qualifiers
+ * @returns {string}
+ */
+export function filled(text, qualifiers) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => qualifiers[name] ?? qualifiers[name.toLowerCase()]?.toUpperCase() ?? whole);
+}
