@@ -12,7 +12,7 @@ import pytest
 import ptxmma
 from ptxmma.catalog import interop
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.operands import ROLES, Operand
+from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.operands.role import Context, Known
 from ptxmma.matrices import scaling, shared_memory
 from ptxmma.model import Kind
@@ -53,7 +53,9 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
             alone: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
             alone["bracketed"] = any(f"[{operand.name}]" in form.syntax for form in instruction.forms)
             alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
-            assert operand == Operand(name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone)
+            assert operand == ROLES[entry.kind].operand_type(
+                name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone
+            )
             shared.add(id(operand))
             count += 1
     assert 5 * len(shared) < count, "most are shared"

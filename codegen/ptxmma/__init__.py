@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
 from ptxmma.catalog.metadata import Metadata
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.product_rules import IllegalProductError
 from ptxmma.catalog.scales import Scales
 from ptxmma.release import __version__
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from ptxmma.matrices.whole_product import Product, matmul
 
 __all__ = [
-    "Emulated", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales", "UnknownInstruction",
+    "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales", "TensorOperand",
+    "UnknownInstruction",
     "emulate", "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse",
     "unpack_bytes", "__version__",
 ]  # fmt: skip

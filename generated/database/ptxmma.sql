@@ -330,8 +330,10 @@ CREATE TABLE form_unspelled (
 -- ``first, first + step, … last``.
 CREATE TABLE ranges (
   "id" INTEGER PRIMARY KEY,
-  "form" INTEGER NOT NULL REFERENCES forms("id"),
-  "name" TEXT NOT NULL,
+  "form" INTEGER REFERENCES forms("id"),
+  "product_shape" INTEGER REFERENCES product_shapes("id"),
+  "field" TEXT NOT NULL,  -- ranges, n
+  "name" TEXT,
   "position" INTEGER NOT NULL,
   "first" INTEGER NOT NULL,
   "last" INTEGER NOT NULL,
@@ -692,6 +694,189 @@ CREATE TABLE examples (
   "sbo_encoding" INTEGER NOT NULL,
   "source" TEXT NOT NULL
 );
+
+-- Everything about tensor memory.
+CREATE TABLE tensor_memory (
+  "lanes" INTEGER NOT NULL,
+  "cell" INTEGER NOT NULL,
+  "partition" INTEGER NOT NULL,
+  "allocation" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE tensor_memory_address (
+  "name" TEXT PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "value" INTEGER NOT NULL
+);
+
+-- The columns of tensor memory on some targets.
+CREATE TABLE tensor_columns (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "columns" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE tensor_column_targets (
+  "tensor_column" INTEGER NOT NULL REFERENCES tensor_columns("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_column", "position")
+) WITHOUT ROWID;
+
+-- Where an operand lies in tensor memory: formulas there and back.
+CREATE TABLE tensor_layouts (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "title" TEXT NOT NULL,
+  "operand" TEXT NOT NULL,
+  "matrix" TEXT NOT NULL,
+  "condition" TEXT,  -- JSON
+  "unit" TEXT NOT NULL,
+  "text" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE tensor_layout_axes (
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_layout", "name")
+) WITHOUT ROWID;
+
+CREATE TABLE tensor_layout_apart (
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "position" INTEGER NOT NULL,
+  "apart" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_layout", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE tensor_layout_at (
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_layout", "name")
+) WITHOUT ROWID;
+
+CREATE TABLE tensor_layout_back (
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_layout", "name")
+) WITHOUT ROWID;
+
+CREATE TABLE tensor_layout_align (
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "position" INTEGER NOT NULL,
+  "align" INTEGER NOT NULL,  -- lanes at which it may start
+  PRIMARY KEY ("tensor_layout", "position")
+) WITHOUT ROWID;
+
+-- A number of the instruction descriptor that selects a part of the columns, and its legal values.
+CREATE TABLE selections (
+  "id" INTEGER PRIMARY KEY,
+  "tensor_layout" INTEGER NOT NULL REFERENCES tensor_layouts("id"),
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "condition" TEXT,  -- JSON
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE selection_values (
+  "selection" INTEGER NOT NULL REFERENCES selections("id"),
+  "position" INTEGER NOT NULL,
+  "value" INTEGER NOT NULL,
+  PRIMARY KEY ("selection", "position")
+) WITHOUT ROWID;
+
+-- Element types that go together: any of each list with any of the others.
+CREATE TABLE product_types (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE product_type_dtype (
+  "product_type" INTEGER NOT NULL REFERENCES product_types("id"),
+  "position" INTEGER NOT NULL,
+  "dtype" TEXT NOT NULL,
+  PRIMARY KEY ("product_type", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE product_type_atype (
+  "product_type" INTEGER NOT NULL REFERENCES product_types("id"),
+  "position" INTEGER NOT NULL,
+  "atype" TEXT NOT NULL,
+  PRIMARY KEY ("product_type", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE product_type_btype (
+  "product_type" INTEGER NOT NULL REFERENCES product_types("id"),
+  "position" INTEGER NOT NULL,
+  "btype" TEXT NOT NULL,
+  PRIMARY KEY ("product_type", "position")
+) WITHOUT ROWID;
+
+-- A depth K; where several are legal, the first is that of a descriptor whose K field is 0.
+CREATE TABLE product_depths (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "k" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE product_depth_targets (
+  "product_depth" INTEGER NOT NULL REFERENCES product_depths("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("product_depth", "position")
+) WITHOUT ROWID;
+
+-- The sizes M and N that go together.
+CREATE TABLE product_shapes (
+  "id" INTEGER PRIMARY KEY,
+  "field" TEXT NOT NULL,  -- shapes, limits
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE product_shape_m (
+  "product_shape" INTEGER NOT NULL REFERENCES product_shapes("id"),
+  "position" INTEGER NOT NULL,
+  "m" INTEGER NOT NULL,
+  PRIMARY KEY ("product_shape", "position")
+) WITHOUT ROWID;
+
+-- The types of scale factors, and the kept elements along K that share one.
+CREATE TABLE product_scales (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "block" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE product_scale_stype (
+  "product_scale" INTEGER NOT NULL REFERENCES product_scales("id"),
+  "position" INTEGER NOT NULL,
+  "stype" TEXT NOT NULL,
+  PRIMARY KEY ("product_scale", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE product_scale_targets (
+  "product_scale" INTEGER NOT NULL REFERENCES product_scales("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("product_scale", "position")
+) WITHOUT ROWID;
 
 -- How the asynchronous instructions of some families are ordered against registers and memory.
 CREATE TABLE protocols (
@@ -3462,20 +3647,36 @@ INSERT INTO form_unspelled VALUES
 (99,1,'btype');
 
 INSERT INTO ranges VALUES
-(1,62,'n',0,8,256,8),
-(2,63,'n',0,8,256,8),
-(3,64,'n',0,8,256,8),
-(4,65,'n',0,8,256,8),
-(5,66,'n',0,8,32,8),
-(6,66,'n',1,48,256,16),
-(7,67,'n',0,8,32,8),
-(8,67,'n',1,48,256,16),
-(9,68,'n',0,8,256,8),
-(10,69,'n',0,8,256,8),
-(11,70,'n',0,8,256,8),
-(12,71,'n',0,8,256,8),
-(13,72,'n',0,8,32,8),
-(14,72,'n',1,48,256,16);
+(1,62,NULL,'ranges','n',0,8,256,8),
+(2,63,NULL,'ranges','n',0,8,256,8),
+(3,64,NULL,'ranges','n',0,8,256,8),
+(4,65,NULL,'ranges','n',0,8,256,8),
+(5,66,NULL,'ranges','n',0,8,32,8),
+(6,66,NULL,'ranges','n',1,48,256,16),
+(7,67,NULL,'ranges','n',0,8,32,8),
+(8,67,NULL,'ranges','n',1,48,256,16),
+(9,68,NULL,'ranges','n',0,8,256,8),
+(10,69,NULL,'ranges','n',0,8,256,8),
+(11,70,NULL,'ranges','n',0,8,256,8),
+(12,71,NULL,'ranges','n',0,8,256,8),
+(13,72,NULL,'ranges','n',0,8,32,8),
+(14,72,NULL,'ranges','n',1,48,256,16),
+(15,NULL,1,'n',NULL,0,8,256,8),
+(16,NULL,2,'n',NULL,0,16,256,16),
+(17,NULL,3,'n',NULL,0,8,256,8),
+(18,NULL,4,'n',NULL,0,16,256,16),
+(19,NULL,5,'n',NULL,0,16,256,16),
+(20,NULL,6,'n',NULL,0,16,256,16),
+(21,NULL,7,'n',NULL,0,8,32,8),
+(22,NULL,7,'n',NULL,1,48,256,16),
+(23,NULL,8,'n',NULL,0,32,256,32),
+(24,NULL,9,'n',NULL,0,8,256,8),
+(25,NULL,10,'n',NULL,0,16,256,16),
+(26,NULL,11,'n',NULL,0,16,256,16),
+(27,NULL,12,'n',NULL,0,16,256,16),
+(28,NULL,13,'n',NULL,0,64,128,64),
+(29,NULL,13,'n',NULL,1,256,256,8),
+(30,NULL,14,'n',NULL,0,64,128,64);
 
 INSERT INTO requirements VALUES
 (1,'ldmatrix',0,NULL,'6.5','','','9.7.14.5.15'),
@@ -4070,7 +4271,10 @@ INSERT INTO statements VALUES
 (201,NULL,'notes',4,NULL,'Descriptor bits 14, 15, 30, 31, 46 to 48 and 52 to 61 had no effect, set singly or together.','','H200'),
 (202,NULL,'notes',5,NULL,'Without swizzle the base offset had no effect; with one it is subtracted as the formula says.','','H200'),
 (203,NULL,'notes',6,NULL,'Inside a K-major atom the operand of the next step along k starts 32 bytes further, a sparse B 64 bytes: 4 or 2 steps with the 128-byte swizzle, 2 or 1 with the 64-byte one.','','H200'),
-(204,NULL,'notes',7,NULL,'Addresses do not wrap: an offset that leads out of the memory of the block faults.','','H200');
+(204,NULL,'notes',7,NULL,'Addresses do not wrap: an offset that leads out of the memory of the block faults.','','H200'),
+(205,NULL,'notes',0,NULL,'Warp w of a warpgroup reaches lanes 32*w to 32*w + 31 with tcgen05.ld and tcgen05.st, and no others.','','9.7.16.8.1'),
+(206,NULL,'notes',1,NULL,'An allocation takes all lanes of a power of two of columns, 32 at least; whatever a kernel allocates it frees before it ends.','','9.7.16.1.2'),
+(207,NULL,'notes',2,NULL,'Of D narrower than 32 bits each cell holds one element in its low bits. A is packed: two elements of 16 bits, four containers of 8 bits or eight elements of 4 bits to a cell.','','9.7.16.10.4');
 
 INSERT INTO register_layouts VALUES
 (1,0,'{num}_r_b{bits}','[{"family":["ldmatrix","stmatrix"],"trans":[""]}]','','','9.7.14.5.15'),
@@ -5019,6 +5223,395 @@ INSERT INTO examples VALUES
 (3,2,'Figure 168','MN','none','bf16',2,2,'((8,1,2),(8,2)):((1,8,64),(8,128))',128,64,16,8,'9.7.15.5.1.2.1.3'),
 (4,3,'Figure 169','MN','32B','bf16',2,2,'((8,2,2),(8,2)):((1,8,128),(16,256))',128,256,16,32,'9.7.15.5.1.2.1.3'),
 (5,4,'Figure 170','MN','64B','bf16',2,2,'((8,4,2),(8,2)):((1,8,256),(32,512))',256,512,32,64,'9.7.15.5.1.2.1.3');
+
+INSERT INTO tensor_memory VALUES
+(128,32,32,32,'9.7.16.1');
+
+INSERT INTO tensor_memory_address VALUES
+('column',0,0),
+('lane',1,16);
+
+INSERT INTO tensor_columns VALUES
+(1,0,576,'PTX ISA 9.4, tcgen05.alloc'),
+(2,1,512,'9.7.16.1');
+
+INSERT INTO tensor_column_targets VALUES
+(1,0,'sm_107f'),
+(2,0,'sm_100f'),
+(2,1,'sm_101f');
+
+INSERT INTO tensor_layouts VALUES
+(1,0,'layout_a','D of M = 256 in a pair: each CTA has half of the rows','tensor-accumulator','','[{"cta_group":["cta_group::2"],"m":[256]}]','32','','9.7.16.10.5.1'),
+(2,1,'layout_b','D of M = 128 in a pair, dense: each CTA has half of the rows, with the second half of the columns in lanes 64 to 127','tensor-accumulator','','[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"m":[128]}]','32','','9.7.16.10.5.2'),
+(3,2,'layout_c','D of M = 128 in a pair, sparse A: each CTA has half of the rows, 16 of them in each 32 lanes','tensor-accumulator','','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"m":[128]}]','32','','9.7.16.10.5.3'),
+(4,3,'layout_d','D of M = 128: a lane for each row','tensor-accumulator','','[{"cta_group":["cta_group::1"],"m":[128]}]','32','','9.7.16.10.5.4'),
+(5,4,'layout_e','D of M = 64 with .ws: the second half of the columns in lanes 64 to 127','tensor-accumulator','','[{"name":["tcgen05.mma.ws","tcgen05.mma.ws.sp"],"m":[64]}]','32','','9.7.16.10.5.5'),
+(6,5,'layout_f','D of M = 64 without .ws: 16 rows in each 32 lanes','tensor-accumulator','','[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"m":[64]}]','32','','9.7.16.10.5.6'),
+(7,6,'layout_g','D of M = 32: a quarter of the columns in each 32 lanes','tensor-accumulator','','[{"m":[32]}]','32','','9.7.16.10.5.7'),
+(8,7,'a_full','A with a lane for each row: M = 128, or 256 in a pair, where each CTA has half of the rows','tensor-matrix','','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','bits','','9.7.16.10.5'),
+(9,8,'a_half','A of M = 64 without .ws: 16 rows in each 32 lanes, the same lanes as D','tensor-matrix','','[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"m":[64]}]','bits','','9.7.16.10.5'),
+(10,9,'a_twice','A of M = 128 in a pair, dense: each CTA has half of the rows, and a copy of them in lanes 64 to 127','tensor-matrix','','[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"m":[128]}]','bits','','CuTe, TmemAllocMode::Duplicated'),
+(11,10,'scales_a','scale factors of A','tensor-scales','a','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','8','','9.7.16.10.7.2'),
+(12,11,'scales_b','scale factors of B; each CTA of a pair has those of all columns','tensor-scales','b','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','8','','9.7.16.10.7.3'),
+(13,12,'metadata_wide','metadata for elements of 8 and 4 bits: two columns, a lane for each row','tensor-metadata','','[{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8","kind::mxf4","kind::mxf4nvf4"],"cta_group":["cta_group::1"],"m":[128]},{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8","kind::mxf4","kind::mxf4nvf4"],"cta_group":["cta_group::2"],"m":[256]}]','4','','9.7.16.10.8.4.6'),
+(14,13,'metadata_narrow','metadata for elements of 16 and 32 bits: one column of an even pair, two rows and half of the chunks in each cell','tensor-metadata','','[{"mma_kind":["kind::f16","kind::tf32"],"cta_group":["cta_group::1"],"m":[128]},{"mma_kind":["kind::f16","kind::tf32"],"cta_group":["cta_group::2"],"m":[256]}]','4','','9.7.16.10.8.4.2'),
+(15,14,'metadata_wide_ws_64','metadata of M = 64 with .ws for elements of 8 bits: two columns, with a copy in lanes 64 to 127','tensor-metadata','','[{"name":["tcgen05.mma.ws.sp"],"mma_kind":["kind::f8f6f4","kind::i8"],"m":[64]}]','4','','CuTe, tmem_e_frg_ws'),
+(16,15,'metadata_wide_ws_32','metadata of M = 32 with .ws for elements of 8 bits: two columns, with a copy in each 32 lanes','tensor-metadata','','[{"name":["tcgen05.mma.ws.sp"],"mma_kind":["kind::f8f6f4","kind::i8"],"m":[32]}]','4','','CuTe, tmem_e_frg_ws'),
+(17,16,'metadata_narrow_ws_64','metadata of M = 64 with .ws for elements of 16 and 32 bits: one column, with a copy in lanes 64 to 127','tensor-metadata','','[{"name":["tcgen05.mma.ws.sp"],"mma_kind":["kind::f16","kind::tf32"],"m":[64]}]','4','','CuTe, tmem_e_frg_ws'),
+(18,17,'metadata_narrow_ws_32','metadata of M = 32 with .ws for elements of 16 and 32 bits: one column, with a copy in each 32 lanes','tensor-metadata','','[{"name":["tcgen05.mma.ws.sp"],"mma_kind":["kind::f16","kind::tf32"],"m":[32]}]','4','','CuTe, tmem_e_frg_ws');
+
+INSERT INTO tensor_layout_axes VALUES
+(1,'row',0,'m'),
+(1,'col',1,'n'),
+(2,'row',0,'m'),
+(2,'col',1,'n'),
+(3,'row',0,'m'),
+(3,'col',1,'n'),
+(4,'row',0,'m'),
+(4,'col',1,'n'),
+(5,'row',0,'m'),
+(5,'col',1,'n'),
+(6,'row',0,'m'),
+(6,'col',1,'n'),
+(7,'row',0,'m'),
+(7,'col',1,'n'),
+(8,'row',0,'m'),
+(8,'col',1,'k // ratio'),
+(9,'row',0,'m'),
+(9,'col',1,'k // ratio'),
+(10,'row',0,'m'),
+(10,'col',1,'k // ratio'),
+(10,'copy',2,'2'),
+(11,'row',0,'m'),
+(11,'block',1,'blocks'),
+(11,'copy',2,'4'),
+(12,'col',0,'n'),
+(12,'block',1,'blocks'),
+(12,'copy',2,'4'),
+(12,'peer',3,'ctas'),
+(13,'row',0,'m'),
+(13,'chunk',1,'k // chunk_size'),
+(14,'row',0,'m'),
+(14,'chunk',1,'k // chunk_size'),
+(15,'row',0,'m'),
+(15,'chunk',1,'k // chunk_size'),
+(15,'copy',2,'2'),
+(16,'row',0,'m'),
+(16,'chunk',1,'k // chunk_size'),
+(16,'copy',2,'4'),
+(17,'row',0,'m'),
+(17,'chunk',1,'k // chunk_size'),
+(17,'copy',2,'2'),
+(18,'row',0,'m'),
+(18,'chunk',1,'k // chunk_size'),
+(18,'copy',2,'4');
+
+INSERT INTO tensor_layout_apart VALUES
+(10,0,'copy'),
+(11,0,'copy'),
+(12,0,'copy'),
+(12,1,'peer'),
+(15,0,'copy'),
+(16,0,'copy'),
+(17,0,'copy'),
+(18,0,'copy');
+
+INSERT INTO tensor_layout_at VALUES
+(1,'cta',0,'row // 128'),
+(1,'lane',1,'row % 128'),
+(1,'column',2,'col'),
+(2,'cta',0,'row // 64'),
+(2,'lane',1,'row % 64 + 64 * (col // (n // 2))'),
+(2,'column',2,'col % (n // 2)'),
+(3,'cta',0,'row // 64'),
+(3,'lane',1,'row % 16 + 32 * (row % 64 // 16)'),
+(3,'column',2,'col'),
+(4,'lane',0,'row'),
+(4,'column',1,'col'),
+(5,'lane',0,'row + 64 * (col // (n // 2))'),
+(5,'column',1,'col % (n // 2)'),
+(6,'lane',0,'row % 16 + 32 * (row // 16)'),
+(6,'column',1,'col'),
+(7,'lane',0,'row + 32 * (col // (n // 4))'),
+(7,'column',1,'col % (n // 4)'),
+(8,'cta',0,'row // 128'),
+(8,'lane',1,'row % 128'),
+(8,'column',2,'col * bits // 32'),
+(8,'bit',3,'col * bits % 32'),
+(9,'lane',0,'row % 16 + 32 * (row // 16)'),
+(9,'column',1,'col * bits // 32'),
+(9,'bit',2,'col * bits % 32'),
+(10,'cta',0,'row // 64'),
+(10,'lane',1,'row % 64 + 64 * copy'),
+(10,'column',2,'col * bits // 32'),
+(10,'bit',3,'col * bits % 32'),
+(11,'cta',0,'row // 128'),
+(11,'lane',1,'row % 32 + 32 * copy'),
+(11,'column',2,'row % 128 // 32 + 4 * ((scale_id + block) // 4)'),
+(11,'bit',3,'8 * ((scale_id + block) % 4)'),
+(12,'cta',0,'peer'),
+(12,'lane',1,'col % 32 + 32 * copy'),
+(12,'column',2,'col // 32 + (n + 127) // 128 * 4 * ((scale_id + block) // 4)'),
+(12,'bit',3,'8 * ((scale_id + block) % 4)'),
+(13,'cta',0,'row // 128'),
+(13,'lane',1,'row % 128'),
+(13,'column',2,'chunk // 8'),
+(13,'bit',3,'4 * (chunk % 8)'),
+(14,'cta',0,'row // 128'),
+(14,'lane',1,'row % 8 + 8 * (chunk // 4) + 16 * (row % 128 // 16)'),
+(14,'column',2,'selector'),
+(14,'bit',3,'4 * (chunk % 4) + 16 * (row // 8 % 2)'),
+(15,'lane',0,'row + 64 * copy'),
+(15,'column',1,'chunk // 8'),
+(15,'bit',2,'4 * (chunk % 8)'),
+(16,'lane',0,'row + 32 * copy'),
+(16,'column',1,'chunk // 8'),
+(16,'bit',2,'4 * (chunk % 8)'),
+(17,'lane',0,'row % 8 + 8 * (chunk // 4) + 16 * (row // 16) + 64 * copy'),
+(17,'column',1,'selector'),
+(17,'bit',2,'4 * (chunk % 4) + 16 * (row // 8 % 2)'),
+(18,'lane',0,'row % 8 + 8 * (chunk // 4) + 16 * (row // 16) + 32 * copy'),
+(18,'column',1,'selector'),
+(18,'bit',2,'4 * (chunk % 4) + 16 * (row // 8 % 2)');
+
+INSERT INTO tensor_layout_back VALUES
+(1,'row',0,'128 * cta + lane'),
+(1,'col',1,'column'),
+(2,'row',0,'64 * cta + lane % 64'),
+(2,'col',1,'column + n // 2 * (lane // 64)'),
+(3,'row',0,'64 * cta + 16 * (lane // 32) + lane % 16'),
+(3,'col',1,'column'),
+(4,'row',0,'lane'),
+(4,'col',1,'column'),
+(5,'row',0,'lane % 64'),
+(5,'col',1,'column + n // 2 * (lane // 64)'),
+(6,'row',0,'16 * (lane // 32) + lane % 16'),
+(6,'col',1,'column'),
+(7,'row',0,'lane % 32'),
+(7,'col',1,'column + n // 4 * (lane // 32)'),
+(8,'row',0,'128 * cta + lane'),
+(8,'col',1,'(32 * column + bit) // bits'),
+(9,'row',0,'16 * (lane // 32) + lane % 16'),
+(9,'col',1,'(32 * column + bit) // bits'),
+(10,'row',0,'64 * cta + lane % 64'),
+(10,'col',1,'(32 * column + bit) // bits'),
+(10,'copy',2,'lane // 64'),
+(11,'row',0,'128 * cta + 32 * (column % 4) + lane % 32'),
+(11,'block',1,'4 * (column // 4) + bit // 8 - scale_id'),
+(11,'copy',2,'lane // 32'),
+(12,'col',0,'32 * (column % ((n + 127) // 128 * 4)) + lane % 32'),
+(12,'block',1,'4 * (column // ((n + 127) // 128 * 4)) + bit // 8 - scale_id'),
+(12,'copy',2,'lane // 32'),
+(12,'peer',3,'cta'),
+(13,'row',0,'128 * cta + lane'),
+(13,'chunk',1,'8 * column + bit // 4'),
+(14,'row',0,'128 * cta + 16 * (lane // 16) + 8 * (bit // 16) + lane % 8'),
+(14,'chunk',1,'4 * (lane // 8 % 2) + bit % 16 // 4'),
+(15,'row',0,'lane % 64'),
+(15,'chunk',1,'8 * column + bit // 4'),
+(15,'copy',2,'lane // 64'),
+(16,'row',0,'lane % 32'),
+(16,'chunk',1,'8 * column + bit // 4'),
+(16,'copy',2,'lane // 32'),
+(17,'row',0,'16 * (lane % 64 // 16) + 8 * (bit // 16) + lane % 8'),
+(17,'chunk',1,'4 * (lane // 8 % 2) + bit % 16 // 4'),
+(17,'copy',2,'lane // 64'),
+(18,'row',0,'16 * (lane % 32 // 16) + 8 * (bit // 16) + lane % 8'),
+(18,'chunk',1,'4 * (lane // 8 % 2) + bit % 16 // 4'),
+(18,'copy',2,'lane // 32');
+
+INSERT INTO tensor_layout_align VALUES
+(1,0,0),
+(2,0,0),
+(3,0,0),
+(3,1,16),
+(4,0,0),
+(5,0,0),
+(6,0,0),
+(6,1,16),
+(7,0,0),
+(8,0,0),
+(9,0,0),
+(9,1,16),
+(10,0,0),
+(11,0,0),
+(12,0,0),
+(13,0,0),
+(14,0,0),
+(15,0,0),
+(16,0,0),
+(17,0,0),
+(18,0,0);
+
+INSERT INTO selections VALUES
+(1,11,0,'scale_id','[{"blocks":[1,3]}]','9.7.16.10.7.2'),
+(2,11,1,'scale_id','[{"blocks":[2,6]}]','9.7.16.10.7.2'),
+(3,11,2,'scale_id','[{"blocks":[4]}]','9.7.16.10.7.2.3'),
+(4,12,0,'scale_id','[{"blocks":[1,3]}]','9.7.16.10.7.3'),
+(5,12,1,'scale_id','[{"blocks":[2,6]}]','9.7.16.10.7.3'),
+(6,12,2,'scale_id','[{"blocks":[4]}]','9.7.16.10.7.3.3'),
+(7,14,0,'selector',NULL,'CuTe, mma_unpack of the sparse atoms'),
+(8,17,0,'selector',NULL,'CuTe, mma_unpack of the sparse atoms'),
+(9,18,0,'selector',NULL,'CuTe, mma_unpack of the sparse atoms');
+
+INSERT INTO selection_values VALUES
+(1,0,0),
+(1,1,1),
+(1,2,2),
+(1,3,3),
+(2,0,0),
+(2,1,2),
+(3,0,0),
+(4,0,0),
+(4,1,1),
+(4,2,2),
+(4,3,3),
+(5,0,0),
+(5,1,2),
+(6,0,0),
+(7,0,0),
+(7,1,1),
+(8,0,0),
+(8,1,1),
+(9,0,0),
+(9,1,1);
+
+INSERT INTO product_types VALUES
+(1,0,'[{"mma_kind":["kind::f16"]}]','9.7.16.2.1, Table 39'),
+(2,1,'[{"mma_kind":["kind::f16"]}]','9.7.16.2.1, Table 39'),
+(3,2,'[{"mma_kind":["kind::tf32"]}]','9.7.16.2.1, Table 39'),
+(4,3,'[{"mma_kind":["kind::f8f6f4"]}]','9.7.16.2.1, Table 39'),
+(5,4,'[{"mma_kind":["kind::mxf8f6f4"]}]','9.7.16.2.1, Table 39'),
+(6,5,'[{"mma_kind":["kind::i8"]}]','9.7.16.2.1, Table 39'),
+(7,6,'[{"mma_kind":["kind::mxf4","kind::mxf4nvf4"]}]','9.7.16.2.1, Table 39');
+
+INSERT INTO product_type_dtype VALUES
+(1,0,'f16'),
+(2,0,'f32'),
+(3,0,'f32'),
+(4,0,'f32'),
+(4,1,'f16'),
+(5,0,'f32'),
+(6,0,'s32'),
+(7,0,'f32');
+
+INSERT INTO product_type_atype VALUES
+(1,0,'f16'),
+(2,0,'f16'),
+(2,1,'bf16'),
+(3,0,'tf32'),
+(4,0,'e4m3'),
+(4,1,'e5m2'),
+(4,2,'e2m3'),
+(4,3,'e3m2'),
+(4,4,'e2m1'),
+(5,0,'e4m3'),
+(5,1,'e5m2'),
+(5,2,'e2m3'),
+(5,3,'e3m2'),
+(5,4,'e2m1'),
+(6,0,'s8'),
+(6,1,'u8'),
+(7,0,'e2m1');
+
+INSERT INTO product_type_btype VALUES
+(1,0,'f16'),
+(2,0,'f16'),
+(2,1,'bf16'),
+(3,0,'tf32'),
+(4,0,'e4m3'),
+(4,1,'e5m2'),
+(4,2,'e2m3'),
+(4,3,'e3m2'),
+(4,4,'e2m1'),
+(5,0,'e4m3'),
+(5,1,'e5m2'),
+(5,2,'e2m3'),
+(5,3,'e3m2'),
+(5,4,'e2m1'),
+(6,0,'s8'),
+(6,1,'u8'),
+(7,0,'e2m1');
+
+INSERT INTO product_depths VALUES
+(1,0,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"mma_kind":["kind::f16"]}]',16,'9.7.16.2.1, Table 39'),
+(2,1,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"mma_kind":["kind::f16"]}]',32,'9.7.16.2.1, Table 39'),
+(3,2,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"mma_kind":["kind::tf32"]}]',8,'9.7.16.2.1, Table 39'),
+(4,3,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"mma_kind":["kind::tf32"]}]',16,'9.7.16.2.1, Table 39'),
+(5,4,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"]}]',32,'9.7.16.2.1, Table 39'),
+(6,5,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"]}]',64,'9.7.16.2.1, Table 39'),
+(7,6,'[{"name":["tcgen05.mma"],"mma_kind":["kind::mxf4","kind::mxf4nvf4"]}]',64,'9.7.16.2.1, Table 39'),
+(8,7,'[{"name":["tcgen05.mma.sp"],"mma_kind":["kind::mxf4","kind::mxf4nvf4"]}]',128,'9.7.16.2.1, Table 39'),
+(9,8,'[{"name":["tcgen05.mma"],"mma_kind":["kind::mxf4","kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',96,'PTX ISA 9.4, Table 48'),
+(10,9,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"mma_kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
+(11,10,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"mma_kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48');
+
+INSERT INTO product_depth_targets VALUES
+(9,0,'sm_103a'),
+(9,1,'sm_107a'),
+(10,0,'sm_107f'),
+(11,0,'sm_107f');
+
+INSERT INTO product_shapes VALUES
+(1,'shapes',0,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"mma_kind":["kind::f16","kind::tf32"]}]','9.7.16.2.1, Table 39'),
+(2,'shapes',1,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::2"],"mma_kind":["kind::f16","kind::tf32"]}]','9.7.16.2.1, Table 39'),
+(3,'shapes',2,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::1"],"mma_kind":["kind::f8f6f4"],"k":[32]},{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::1"],"mma_kind":["kind::f8f6f4"],"k":[64]}]','9.7.16.2.1, Table 39'),
+(4,'shapes',3,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"mma_kind":["kind::f8f6f4"],"k":[32]},{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"mma_kind":["kind::f8f6f4"],"k":[64]}]','9.7.16.2.1, Table 39'),
+(5,'shapes',4,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::1"],"mma_kind":["kind::f8f6f4"],"k":[64]},{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::1"],"mma_kind":["kind::f8f6f4"],"k":[128]}]','PTX ISA 9.4, Table 48'),
+(6,'shapes',5,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"mma_kind":["kind::f8f6f4"],"k":[64]},{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"mma_kind":["kind::f8f6f4"],"k":[128]}]','PTX ISA 9.4, Table 48'),
+(7,'shapes',6,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"mma_kind":["kind::i8"]}]','9.7.16.2.1, Table 39'),
+(8,'shapes',7,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::2"],"mma_kind":["kind::i8"]}]','9.7.16.2.1, Table 39'),
+(9,'shapes',8,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"mma_kind":["kind::mxf8f6f4","kind::mxf4","kind::mxf4nvf4"]}]','9.7.16.2.1, Table 39'),
+(10,'shapes',9,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"mma_kind":["kind::mxf8f6f4","kind::mxf4","kind::mxf4nvf4"],"k":[32,64]}]','9.7.16.2.1, Table 39'),
+(11,'shapes',10,'[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"mma_kind":["kind::mxf4","kind::mxf4nvf4"],"k":[96]}]','9.7.16.2.1, Table 39'),
+(12,'shapes',11,'[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"mma_kind":["kind::mxf8f6f4","kind::mxf4","kind::mxf4nvf4"]}]','9.7.16.2.1, Table 39'),
+(13,'shapes',12,'[{"name":["tcgen05.mma.ws"]}]','9.7.16.2.1, Table 39'),
+(14,'shapes',13,'[{"name":["tcgen05.mma.ws.sp"]}]','9.7.16.2.1, Table 39');
+
+INSERT INTO product_shape_m VALUES
+(1,0,64),
+(1,1,128),
+(2,0,128),
+(2,1,256),
+(3,0,64),
+(3,1,128),
+(4,0,128),
+(4,1,256),
+(5,0,128),
+(6,0,256),
+(7,0,64),
+(7,1,128),
+(8,0,128),
+(8,1,256),
+(9,0,128),
+(10,0,128),
+(10,1,256),
+(11,0,256),
+(12,0,256),
+(13,0,32),
+(13,1,64),
+(13,2,128),
+(14,0,32),
+(14,1,64),
+(14,2,128);
+
+INSERT INTO product_scales VALUES
+(1,0,'[{"mma_kind":["kind::mxf8f6f4"]}]',32,'9.7.16.10.7.1, Table 57'),
+(2,1,'[{"mma_kind":["kind::mxf4"]}]',32,'9.7.16.10.7.1, Table 57'),
+(3,2,'[{"mma_kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::2X","block32"]}]',32,'9.7.16.10.7.1, Table 57'),
+(4,3,'[{"mma_kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::4X","block16"]}]',16,'9.7.16.10.7.1, Table 57'),
+(5,4,'[{"mma_kind":["kind::mxf4nvf4"],"scale_vec":["block32"]}]',32,'PTX ISA 9.4, Table 69');
+
+INSERT INTO product_scale_stype VALUES
+(1,0,'ue8m0'),
+(2,0,'ue8m0'),
+(3,0,'ue8m0'),
+(4,0,'ue8m0'),
+(4,1,'ue4m3'),
+(5,0,'ue4m3');
+
+INSERT INTO product_scale_targets VALUES
+(5,0,'sm_107f');
 
 INSERT INTO protocols VALUES
 (1,0,'wgmma','9.7.15'),

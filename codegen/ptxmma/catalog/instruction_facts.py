@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from ptxmma.catalog import layouts, operands, requirements
+from ptxmma.catalog import layouts, operands, requirements, resolution
 from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
-from ptxmma.catalog.variants import Variant, sizes_in
+from ptxmma.catalog.variants import Variant
 from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches, operand_names
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ class Instruction:
     @property
     def shape_sizes(self) -> dict[str, int]:
         """The sizes that its shape gives: ``{"m": 16, "n": 8, "k": 16}``; empty for instructions without a shape."""
-        variant = self.variant
-        return sizes_in(variant.instruction.extents[variant.instruction.shape], variant.shape) or {} if variant.shape else {}
+        return self.variant.sizes
 
     @property
     def operation(self) -> str:
@@ -102,7 +101,15 @@ class Instruction:
     @property
     def matrix_types(self) -> dict[str, str]:
         """The element type of each of its matrices, in registers or in shared memory: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
-        return operands.matrix_types(self.variant)
+        return self.variant.types or operands.matrix_types(self.variant)
+
+    def resolved(self, **arguments: str | int) -> Instruction:
+        """The instruction with what its descriptor chooses: the arguments ``m``, ``n``, ``k``, ``dtype``, ``atype``, ``btype``, ``stype``.
+
+        Raises:
+            IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.
+        """
+        return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments))
 
     def accepted_by(self) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""

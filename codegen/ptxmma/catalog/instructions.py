@@ -134,14 +134,43 @@ def catalog(database: DatabaseLike = None) -> Catalog:
     return _from_path(os.fspath(database))
 
 
-def instruction(spelling: str, *, database: DatabaseLike = None) -> Instruction:
+def instruction(
+    spelling: str,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    dtype: str | None = None,
+    atype: str | None = None,
+    btype: str | None = None,
+    stype: str | None = None,
+    database: DatabaseLike = None,
+) -> Instruction:
     """The instruction that ``spelling`` means: canonical, or any other that assemblers accept.
+
+    The opcode of ``tcgen05.mma`` states neither its shape nor its types; the other arguments do.  One that has a single legal value may be
+    left out, and ``k`` is the usual depth.  Without any of them the instruction answers what does not depend on them.
+
+    Args:
+        spelling: the opcode with its modifiers.
+        m: rows of A and D; in a pair of CTAs those of both.
+        n: columns of B and D.
+        k: columns of A and rows of B.
+        dtype: the element type of D.
+        atype: the element type of A.
+        btype: the element type of B.
+        stype: the type of scale factors.
+        database: another than the packaged one.
 
     Raises:
         TypeError: ``spelling`` is not a string.
         UnknownInstruction: with the reason and the closest legal spellings.
+        IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """
-    return catalog(database).find(spelling)
+    opcode = catalog(database).find(spelling)
+    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
+    given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
+    return opcode.resolved(**given) if given else opcode
 
 
 def instructions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxmma.catalog import resolution
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import InstructionSet, RegisterLayout, Spec, formula
 from ptxmma.model.formula import FormulaError
@@ -17,6 +18,8 @@ class OperandKeys:
     def exact(self, variant: Variant, operand: str) -> tuple[object, ...]:
         """Equal where all of the operand is, its sizes included."""
         place, facts = (variant.instruction.name, operand), variant.facts
+        if variant.chosen:
+            return (place, *facts.items())
         return (place, variant.shape_label, *[facts.get(name) for name in self._names(variant.instruction, place)])
 
     def shared(self, variant: Variant, operand: str) -> tuple[object, ...]:
@@ -46,6 +49,7 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
         *(pattern.of for pattern in spec.granularities),
         *(part.of for part in parts),
         *(stated.of for part in parts for stated in part.stated),
+        *(resolution.conditions(spec, instruction)),
     ]
     names = {fact for condition in conditions for case in condition for fact in case}
     texts = [entry.alignment, entry.memory_bits, entry.row_bytes, entry.count, *(text for part in parts for text in _formulas(part))]

@@ -44,6 +44,21 @@ class Variant:
     def __repr__(self) -> str:
         return f"Variant({self.canonical!r})"
 
+    @property
+    def chosen(self) -> tuple[tuple[str, str | int], ...]:
+        """What a descriptor chooses beyond its spelling, by name."""
+        return ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The element type of each matrix, where a descriptor says it: ``{"d": "f32", "a": "bf16", "b": "bf16"}``."""
+        return {}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of its shape, ``{"m": 16, "n": 8, "k": 16}``; empty without one."""
+        return sizes_in(self.instruction.extents[self.instruction.shape], self.shape) or {} if self.shape else {}
+
     @functools.cached_property
     def identifier(self) -> str:
         """Its name in generated code, before it is recased."""

@@ -18,7 +18,7 @@ from ptxmma.generator.yaml_document import Document, Path_, nearest
 from ptxmma.model import Spec, Types
 
 #: The kinds that a spec has exactly one document of.
-_SINGLE = ("spec", "shared_memory")
+_SINGLE = ("spec", "shared_memory", "tensor_memory", "tensor_products")
 
 
 class Positions:

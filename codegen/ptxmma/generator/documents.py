@@ -26,6 +26,8 @@ from ptxmma.model import (
     SharedMemory,
     Spec,
     Target,
+    TensorMemory,
+    TensorProducts,
     Throughput,
     Types,
 )
@@ -127,6 +129,8 @@ KINDS: dict[str, type[Entry]] = {
     "sparsity": Sparsity,
     "spec": Version,
     "targets": Targets,
+    "tensor_memory": TensorMemory,
+    "tensor_products": TensorProducts,
     "throughput": Peaks,
     "types": Types,
 }

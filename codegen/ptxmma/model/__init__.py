@@ -34,14 +34,18 @@ from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, S
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
+from ptxmma.model.tensor_memory import COORDINATES, Selection, TensorColumns, TensorLayout, TensorMemory
+from ptxmma.model.tensor_product import ProductDepth, ProductScale, ProductShape, ProductTypes, TensorProducts
 from ptxmma.model.version import Version
 
 __all__ = [
-    "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
+    "COORDINATES", "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
     "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorMap", "Throughput", "Types", "Version",
+    "ProductDepth", "ProductScale", "ProductShape", "ProductTypes", "Selection",
+    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",
+    "Throughput", "Types", "Version",
 ]  # fmt: skip

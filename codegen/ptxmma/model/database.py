@@ -17,6 +17,8 @@ from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Target
+from ptxmma.model.tensor_memory import TensorMemory
+from ptxmma.model.tensor_product import TensorProducts
 
 
 class Spec(Entry, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class Spec(Entry, frozen=True, kw_only=True):
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
+    tensor_memory: TensorMemory | None = None
+    tensor_products: TensorProducts | None = None
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()

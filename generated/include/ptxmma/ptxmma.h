@@ -23,5 +23,6 @@
 #include "wgmma_sp.h"
 #include "wmma.h"
 #include "shared_memory.h"
+#include "tensor_memory.h"
 
 #endif

@@ -24,12 +24,14 @@ from ptxmma.catalog.operands.tensor_memory_role import (
     TensorMetadata,
     TensorScales,
 )  # fmt: skip
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.operands.tensor_product_role import ColumnMask, InstructionDescriptor, LaneMask
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import Database, InstructionSet, Kind, operand_names
 
 __all__ = [
-    "ROLES", "Operand", "Parameter", "Role", "describe", "matrices", "matrix_types", "multiplicands", "register", "register_type", "vector",
+    "ROLES", "Operand", "Parameter", "Role", "TensorOperand", "describe", "matrices", "matrix_types", "multiplicands", "register",
+    "register_type", "vector",
 ]  # fmt: skip
 
 #: The role of each kind of operand.
@@ -76,7 +78,7 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
         known: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
         known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
-        operand = Operand(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
+        operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand
     return operand
 

@@ -129,6 +129,7 @@ class Role:
         varies: whether one of several operand lists of a form may have it and another lack it.
         typed: whether its ``type`` decides which registers carry it.
         carried: whether registers carry it.
+        operand_type: the class of its operands.
     """
 
     matrix: ClassVar[bool] = False
@@ -144,6 +145,7 @@ class Role:
     varies: ClassVar[bool] = False
     typed: ClassVar[bool] = False
     carried: ClassVar[bool] = True
+    operand_type: ClassVar[type[Operand]] = Operand
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """The fields that an entry of this kind in the spec lacks, each as an instruction to its author."""

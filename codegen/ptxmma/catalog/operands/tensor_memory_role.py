@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from ptxmma.catalog import layouts, resolution
 from ptxmma.catalog.operands.role import Context, Known, Role
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
+from ptxmma.catalog.resolution import Product
 
 
 class TensorAddress(Role):
     """A 32-bit address in tensor memory: the lane in the upper half, the column in the lower."""
 
 
-class TensorMatrix(TensorAddress):
+class Placed(TensorAddress):
+    """The address of something with a layout, which depends on what the instruction descriptor chooses."""
+
+    operand_type = TensorOperand
+    describes = True
+
+    def describe(self, context: Context) -> Known:
+        """Where it lies, or why that is not known."""
+        variant, known = context.variant, super().describe(context)
+        if not isinstance(variant, Product):
+            missing = resolution.unstated(context.spec, variant)
+            arguments = ", ".join(f"{name}=..." for name in missing)
+            return known | {"why": f"the opcode does not state {', '.join(missing)}: give them to ptxmma.instruction(opcode, {arguments})"}
+        placed = resolution.places(context.spec, variant, context.entry.kind, context.entry.of)
+        if placed is None:
+            shape = ", ".join(f"{name} = {value}" for name, value in variant.chosen)
+            return known | {"why": f"no source says where {context.name} of {variant.canonical} lies with {shape}"}
+        return known | {"tensor": placed, "sizes": placed.sizes} | self.contents(context, variant)
+
+    def contents(self, context: Context, product: Product) -> Known:  # noqa: ARG002  # of metadata there is none
+        """The type of what lies there."""
+        return {}
+
+
+class TensorMatrix(Placed):
     """The address of a matrix in tensor memory."""
 
-    describes = True
     alone = True
     varies = True
+
+    def contents(self, context: Context, product: Product) -> Known:
+        """The type of its elements."""
+        return _typed(context, str(product.facts[f"{context.entry.of}type"]))
 
 
 class TensorAccumulator(TensorMatrix):
@@ -27,18 +57,20 @@ class TensorAccumulator(TensorMatrix):
         return super().describe(context) | {"writes": True}
 
 
-class TensorMetadata(TensorAddress):
+class TensorMetadata(Placed):
     """The address of the metadata of a sparse matrix."""
 
-    describes = True
     alone = True
 
 
-class TensorScales(TensorAddress):
+class TensorScales(Placed):
     """The address of the scale factors of a matrix."""
 
-    describes = True
     alone = True
+
+    def contents(self, context: Context, product: Product) -> Known:
+        """The type of the scale factors."""
+        return _typed(context, str(product.facts["stype"]))
 
 
 class LookupTable(TensorAddress):
@@ -54,3 +86,10 @@ class Columns(Role):
     def describe(self, context: Context) -> Known:
         """Its unit."""
         return super().describe(context) | {"unit": context.entry.unit}
+
+
+def _typed(context: Context, name: str) -> Known:
+    """The element type of that name."""
+    element = layouts.element_type(context.spec, name)
+    bits = layouts.container_bits(context.spec, name, context.variant.facts)
+    return {"element_type": name, "element": element, "bits": bits}

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import Output, index_functions
+from ptxmma.generator.emit import Output, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import banner, render
+from ptxmma.generator.emit.tensor_functions import TensorFunction
 from ptxmma.model import DescriptorField, SharedMemory
 
 _PACKAGE = "generated/python/ptxmma_layouts"
@@ -49,6 +50,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
             "SWIZZLE_ENCODING": {mode.name: mode.encoding for mode in memory.swizzles},
         }
         modules["shared_memory"] = (title, tables, list(_shared_memory(memory)))
+    if spec.tensor_memory is not None:
+        title = "Tensor memory: addresses, and where the operands of tcgen05.mma lie in it."
+        modules["tensor_memory"] = (title, {}, [_tensor(function) for function in tensor_functions.functions(spec.tensor_memory)])
     shared = {"banner": banner("#", catalog, ["spec/"]), "document": _plain(spec.document)}
     for name, (title, tables, functions) in modules.items():
         text = render("python/module.py.jinja", title=title, tables=tables, functions=functions, **shared)
@@ -79,6 +83,19 @@ def _layout(function: IndexFunction) -> Function:
     body = [*(f"{name} = {expression}" for name, expression in function.steps), f"return {', '.join(function.results.values())}"]
     doc = _doc(_plain(function.title), map(_plain, function.notes), function.source)
     return Function(_identifier(function.name), parameters, doc, body)
+
+
+def _tensor(function: TensorFunction) -> Function:
+    """A function of tensor memory in Python."""
+    parameters = ", ".join(f"{name}=0" if name in function.optional else name for name in function.parameters)
+    body = [f"{name} = {to_python(text)}" for name, text in function.results.items()]
+    body.append(f"return {', '.join(function.results)}")
+    if len(function.results) == 1:
+        (text,) = function.results.values()
+        body = [f"return {to_python(text)}"]
+    return Function(
+        _identifier(function.name), parameters, _doc(_plain(function.title), map(_plain, function.notes), function.source), body
+    )
 
 
 # --- shared memory ----------------------------------------------------------------------------------------------------------

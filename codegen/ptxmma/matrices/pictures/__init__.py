@@ -14,8 +14,9 @@ from ptxmma.matrices.pictures.shown_layout import block, by_register, period, sh
 from ptxmma.matrices.pictures.storage_picture import storage
 from ptxmma.matrices.pictures.svg_sheet import BLANK, TIMES, colour
 from ptxmma.matrices.pictures.svg_sheet import COLOURS as COLOURS
+from ptxmma.matrices.pictures.tensor_pictures import tensor
 
 __all__ = [
     "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "element_letter", "fragment",
-    "image", "metadata", "operand", "period", "scales", "seen", "shown_columns", "size", "storage", "table",
+    "image", "metadata", "operand", "period", "scales", "seen", "shown_columns", "size", "storage", "table", "tensor",
 ]  # fmt: skip

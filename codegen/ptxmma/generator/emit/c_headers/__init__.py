@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text, formula_text
-from ptxmma.generator.emit.c_headers import variant_lists
+from ptxmma.generator.emit.c_headers import tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
@@ -62,6 +62,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     if spec.shared_memory is not None:
         headers.append("shared_memory.h")
         yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec.shared_memory))
+    if spec.tensor_memory is not None:
+        headers.append("tensor_memory.h")
+        groups = tensor_headers.groups(spec.tensor_memory)
+        yield file("tensor_memory.h", "tensor_memory.h", "spec/tensor_memory.yaml", memory=spec.tensor_memory, functions=groups)
     yield file("ptxmma.h", "ptxmma.h", "spec", headers=headers)
 
 

@@ -28,6 +28,7 @@ from ptxmma.generator.emit.docs import (
     rules_page,
     sparsity_page,
     targets_page,
+    tensor_page,
     throughput_page,
     types_page,
 )
@@ -95,6 +96,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     if spec.shared_memory is not None:
         yield "descriptors", "descriptors", memory_pages.descriptors(spec.shared_memory, gallery)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
+    if spec.tensor_memory is not None:
+        yield "tensor_memory", "tensor_memory", tensor_page.page(spec, spec.tensor_memory, gallery)
     if spec.protocols:
         yield "protocol", "protocol", protocol_page.page(spec)
     if spec.throughput:

@@ -42,6 +42,7 @@ def _generated(catalog: Catalog) -> dict[str, str]:
     files: dict[str, str] = {}
     files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
     files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(catalog.database.spec.shared_memory)
+    files["tensor_memory.js"], files["tensor_memory.d.ts"] = generated_modules.tensor_memory(catalog.database.spec.tensor_memory)
     return files
 
 

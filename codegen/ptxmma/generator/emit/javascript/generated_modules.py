@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import c_text, index_functions
+from ptxmma.generator.emit import c_text, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import render
-from ptxmma.model import SharedMemory
+from ptxmma.model import SharedMemory, TensorMemory
+
+#: ``%`` takes the sign of the dividend.
+_REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
+const mod = (dividend, divisor) => dividend - divisor * Math.floor(dividend / divisor);
+
+"""
 
 
 def layouts(catalog: Catalog) -> tuple[str, str]:
@@ -29,6 +35,20 @@ def shared_memory(memory: SharedMemory | None) -> tuple[str, str]:
     module = render("javascript/shared_memory.js.jinja", functions=_module(made), offsets=offsets)
     declared = _declarations("Matrices in shared memory: swizzles and canonical layouts.", made)
     return module, declared + render("javascript/shared_memory.d.ts.jinja")
+
+
+def tensor_memory(memory: TensorMemory | None) -> tuple[str, str]:
+    """``tensor_memory.js`` and ``tensor_memory.d.ts``: addresses, and where operands lie."""
+    functions = tensor_functions.functions(memory) if memory is not None else ()
+    made = [
+        IndexFunction(
+            each.name, each.parameters, each.optional, each.title, each.notes, each.source, (),
+            {name: to_javascript(text) for name, text in each.results.items()},
+        )
+        for each in functions
+    ]  # fmt: skip
+    title = "Tensor memory: addresses, and where the operands of tcgen05.mma lie in it."
+    return _REMAINDER + _module(made), _declarations(title, made)
 
 
 def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:

@@ -1,0 +1,199 @@
+"""What an instruction descriptor may choose: resolves the arguments of a product against the rules of the spec.
+
+The lists of rules are taken in order: element types, the depth K, the sizes M and N, scale factors.  An argument that the rules leave
+one value for may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from ptxmma.model import (
+    Condition,
+    Facts,
+    ProductDepth,
+    ProductScale,
+    ProductShape,
+    ProductTypes,
+    Range,
+    Requirement,
+    TensorProducts,
+    matches,
+)
+
+#: The arguments that are element types of matrices.
+TYPES = ("dtype", "atype", "btype")
+#: Every argument that says what the opcode does not state.
+ARGUMENTS = ("m", "n", "k", *TYPES, "stype")
+
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductScale)
+
+
+class IllegalProductError(ValueError):
+    """Arguments that no rule allows, or that are missing; the message lists what is legal."""
+
+
+class Choice(NamedTuple):
+    """A legal product: the value of each argument, and what it needs beyond its opcode.
+
+    Attributes:
+        values: ``{"dtype": "f32", "atype": "bf16", "btype": "bf16", "k": 16, "m": 128, "n": 256}``, with ``stype`` where it is scaled.
+        block: kept elements along K that share a scale factor; 0 where it is not scaled.
+        requires: rules for targets that come with these values.
+    """
+
+    values: dict[str, str | int]
+    block: int
+    requires: tuple[Requirement, ...]
+
+
+def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str, str | int]) -> Choice:
+    """The product that arguments choose.
+
+    Args:
+        rules: the spec's.
+        opcode: the canonical spelling, for messages.
+        facts: of the opcode.
+        given: some of :data:`ARGUMENTS`.
+
+    Raises:
+        IllegalProductError: an argument is missing, or no rule allows it.
+    """
+    known = dict(facts)
+    types = _types(_matching(rules.types, known), opcode, given)
+    known |= types
+    depth = _depth(_matching(rules.depths, known), opcode, given)
+    known["k"] = depth.k
+    shape = _shape(rules, known, opcode, given)
+    known |= shape
+    values: dict[str, str | int] = {**types, "k": depth.k, **shape}
+    needs: list[tuple[tuple[str, ...], str]] = [(depth.targets, depth.source)]
+    scales = _matching(rules.scales, known)
+    block = 0
+    if scales:
+        scale, values["stype"] = _scale(scales, opcode, given)
+        block = scale.block
+        needs.append((scale.targets, scale.source))
+    elif "stype" in given:
+        raise IllegalProductError(f"{opcode} has no scale factors; leave out stype")
+    requires = tuple(Requirement(targets=targets, source=source) for targets, source in needs if targets)
+    return Choice(values, block, requires)
+
+
+def _matching(rules: Iterable[_Rule], facts: Facts) -> list[_Rule]:
+    return [rule for rule in rules if matches(rule.of, facts)]
+
+
+def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | int]) -> dict[str, str]:
+    """The element types; one that the others leave no choice of may be missing."""
+    wanted = {name: str(given[name]) for name in TYPES if name in given}
+    fitting = [row for row in rows if all(value in getattr(row, name) for name, value in wanted.items())]
+    if not fitting:
+        said = ", ".join(f"{name} = {value}" for name, value in wanted.items()) or "any types"
+        raise IllegalProductError(f"{opcode} takes no {said}; legal: {_type_text(rows)}")
+    legal = {name: sorted({value for row in fitting for value in getattr(row, name)}) for name in TYPES}
+    if missing := [name for name in TYPES if name not in wanted and len(legal[name]) > 1]:
+        listed = "; ".join(f"{name}: {', '.join(legal[name])}" for name in missing)
+        raise IllegalProductError(f"{opcode} does not state its types; say {', '.join(missing)} ({listed})")
+    return {name: wanted.get(name, legal[name][0]) for name in TYPES}
+
+
+def _type_text(rows: Sequence[ProductTypes]) -> str:
+    return "; ".join(", ".join(f"{name} {' or '.join(getattr(row, name))}" for name in TYPES) for row in rows)
+
+
+def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | int]) -> ProductDepth:
+    """The depth that was asked for, or the usual one."""
+    if "k" not in given and rows:
+        return rows[0]
+    for row in rows:
+        if row.k == given.get("k"):
+            return row
+    legal = ", ".join(f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k) for row in rows) or "none"
+    raise IllegalProductError(f"{opcode} with these types has no k = {given.get('k')}; legal: {legal}")
+
+
+def _shape(rules: TensorProducts, facts: Facts, opcode: str, given: Mapping[str, str | int]) -> dict[str, int]:
+    """M and N, which every list of sizes that speaks of the product allows."""
+    rows = _matching(rules.shapes, facts)
+    legal = "; ".join(f"m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}" for row in rows) or "none"
+    if missing := [name for name in ("m", "n") if name not in given]:
+        raise IllegalProductError(f"{opcode} does not state its shape; say {' and '.join(missing)} ({legal})")
+    m, n = int(given["m"]), int(given["n"])
+    if not any(m in row.m and _among(n, row.n) for row in rows):
+        raise IllegalProductError(f"{opcode} with k = {facts['k']} has no m = {m}, n = {n}; legal: {legal}")
+    for row in _matching(rules.limits, {**facts, "m": m, "n": n}):
+        if m not in row.m or not _among(n, row.n):
+            raise IllegalProductError(
+                f"{opcode} has no m = {m}, n = {n} here; legal: m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}"
+            )
+    return {"m": m, "n": n}
+
+
+def _among(number: int, spans: Sequence[Range]) -> bool:
+    return any(number in range(span.first, span.last + 1, span.step) for span in spans)
+
+
+def ranges(spans: Sequence[Range]) -> str:
+    """Ranges as the manual prints them: ``8, 16, … 256``."""
+    return ", ".join(_span(span) for span in spans)
+
+
+def _span(span: Range) -> str:
+    numbers = list(range(span.first, span.last + 1, span.step))
+    return ", ".join(map(str, numbers)) if len(numbers) <= 4 else f"{numbers[0]}, {numbers[1]}, … {numbers[-1]}"
+
+
+def _scale(rows: Sequence[ProductScale], opcode: str, given: Mapping[str, str | int]) -> tuple[ProductScale, str]:
+    """The rule for the scale factors, and their type."""
+    if "stype" not in given:
+        if len(rows) == 1 and len(rows[0].stype) == 1:
+            return rows[0], rows[0].stype[0]
+        legal = dict.fromkeys(name for row in rows for name in row.stype)
+        raise IllegalProductError(f"{opcode} does not state the type of its scale factors; say stype ({', '.join(legal)})")
+    for row in rows:
+        if given["stype"] in row.stype:
+            return row, str(given["stype"])
+    raise IllegalProductError(f"{opcode} has no stype = {given['stype']}; legal: {', '.join(name for row in rows for name in row.stype)}")
+
+
+def unstated(rules: TensorProducts, facts: Facts) -> list[str]:
+    """The arguments that have more than one legal value for an opcode, in the order in which they are usually given."""
+    rows, open_ = _matching(rules.types, facts), ["m", "n"]
+    open_ += [name for name in TYPES if len({value for row in rows for value in getattr(row, name)}) > 1]
+    scales = {name for row in _matching(rules.scales, facts) for name in row.stype}
+    return open_ + ["stype"] * (len(scales) > 1)
+
+
+def every(rules: TensorProducts, facts: Facts) -> Iterable[Choice]:
+    """Every legal product of an opcode, with each type of A, B, D and of the scale factors."""
+    for types in _matching(rules.types, facts):
+        for dtype in types.dtype:
+            for atype in types.atype:
+                for btype in types.btype:
+                    chosen: dict[str, str | int] = {"dtype": dtype, "atype": atype, "btype": btype}
+                    yield from _with_sizes(rules, facts, chosen)
+
+
+def _with_sizes(rules: TensorProducts, facts: Facts, chosen: dict[str, str | int]) -> Iterable[Choice]:
+    for depth in _matching(rules.depths, {**facts, **chosen}):
+        deep = chosen | {"k": depth.k}
+        scales = _matching(rules.scales, {**facts, **deep})
+        for row in _matching(rules.shapes, {**facts, **deep}):
+            for m in row.m:
+                for n in numbers(row.n):
+                    for stype in [name for scale in scales for name in scale.stype] or [""]:
+                        given = deep | {"m": m, "n": n} | ({"stype": stype} if stype else {})
+                        if not any(m not in one.m or n not in numbers(one.n) for one in _matching(rules.limits, {**facts, **given})):
+                            yield choose(rules, "", facts, given)
+
+
+def numbers(spans: Sequence[Range]) -> list[int]:
+    """Every number of some ranges."""
+    return [number for span in spans for number in range(span.first, span.last + 1, span.step)]
+
+
+def conditions(rules: TensorProducts) -> list[tuple[Condition, ...]]:
+    """The conditions of every rule."""
+    return [rule.of for rows in (rules.types, rules.depths, rules.shapes, rules.limits, rules.scales) for rule in rows]

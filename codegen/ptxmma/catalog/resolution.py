@@ -1,0 +1,104 @@
+"""Products as variants: an instruction with what its descriptor chooses, and the numbers that formulas about its operands read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from ptxmma.catalog import layouts, product_rules, tensor_places
+from ptxmma.catalog.product_rules import Choice
+from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.variants import Variant
+from ptxmma.model import Condition, InstructionSet, Requirement, Spec
+
+#: The operation of the instructions whose shape a descriptor says.
+OPERATION = "tensor-multiply"
+
+
+class Product(Variant):
+    """A variant with a choice of its descriptor: extents and facts have m, n, k and the types."""
+
+    def __init__(self, opcode: Variant, choice: Choice) -> None:
+        super().__init__(opcode.instruction, opcode.form, opcode.qualifiers, {})
+        self.choice = choice
+        self.extents = self.extents | {name: value for name, value in choice.values.items() if isinstance(value, int)}
+        self.facts = {**self.facts, **choice.values}
+
+    @property
+    def chosen(self) -> tuple[tuple[str, str | int], ...]:
+        """The values of the arguments."""
+        return tuple(self.choice.values.items())
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The element type of each matrix."""
+        return {name[:1]: str(self.facts[name]) for name in product_rules.TYPES}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """M, N and K."""
+        return {name: self.extents[name] for name in "mnk"}
+
+    @functools.cached_property
+    def requires(self) -> tuple[Requirement, ...]:
+        """The manual's rules that match its opcode, and those that come with the choice."""
+        return (*super().requires, *self.choice.requires)
+
+
+def resolve(spec: Spec, opcode: Variant, given: Mapping[str, str | int]) -> Product:
+    """The product that arguments choose for an opcode.
+
+    Raises:
+        IllegalProductError: an argument is missing or illegal, or the opcode states its shape itself.
+    """
+    if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
+        raise product_rules.IllegalProductError(f"{opcode.canonical} states its shape and types itself; leave out {', '.join(given)}")
+    return Product(opcode, product_rules.choose(spec.tensor_products, opcode.canonical, opcode.facts, given))
+
+
+def unstated(spec: Spec, opcode: Variant) -> list[str]:
+    """The arguments that an opcode leaves open, and that have more than one legal value."""
+    return product_rules.unstated(spec.tensor_products, opcode.facts) if spec.tensor_products is not None else []
+
+
+def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
+    """Every legal product of an opcode."""
+    if spec.tensor_products is not None:
+        for choice in product_rules.every(spec.tensor_products, opcode.facts):
+            yield Product(opcode, choice)
+
+
+def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
+    """What formulas about an operand of a matrix read: extents, ``bits``, ``ratio``, ``chunk_size`` and ``blocks``."""
+    known = dict(product.extents) | {"ratio": 1}
+    element = product.choice.values.get(f"{matrix}type")
+    if element:
+        known["bits"] = layouts.container_bits(spec, str(element), product.facts)
+    kept, chunk = 1, 1
+    pattern = layouts.granularity(spec, product)
+    if pattern is not None:
+        kept, chunk = pattern.kept, pattern.chunk
+        known |= {"ratio": chunk // kept, "chunk_size": chunk}
+    if product.choice.block:
+        known["blocks"] = known["k"] * kept // chunk // product.choice.block
+    return known
+
+
+def places(spec: Spec, product: Product, kind: str, matrix: str) -> TensorPlaces | None:
+    """The layout of an operand of a kind that describes a matrix in tensor memory, or None where the spec has none."""
+    if spec.tensor_memory is None:
+        return None
+    known = numbers(spec, product, matrix)
+    return tensor_places.of(spec.tensor_memory, kind, matrix, {**product.facts, **known}, known)
+
+
+def conditions(spec: Spec, instruction: InstructionSet) -> list[tuple[Condition, ...]]:
+    """The conditions of the rules for the products of an instruction; empty for one that states its shape."""
+    if instruction.operation != OPERATION or spec.tensor_products is None:
+        return []
+    return product_rules.conditions(spec.tensor_products)
+
+
+def described(instruction: InstructionSet) -> Iterator[tuple[str, str]]:
+    """The kind and the matrix of each operand of an instruction that the spec's layouts of tensor memory may be for."""
+    yield from dict.fromkeys((entry.kind, entry.of) for entry in instruction.operand_kinds.values() if entry.of)

@@ -1,0 +1,144 @@
+"""Where an operand of a resolved instruction lies in tensor memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ptxmma.arguments import in_range, integer
+from ptxmma.catalog import layouts
+from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
+
+
+class Place(NamedTuple):
+    """A place in tensor memory, from the operand's address on.
+
+    Attributes:
+        cta: the CTA of a pair: its ``%cluster_ctarank`` modulo 2; 0 without a pair.
+        lane: 0..127.
+        column: in cells of 32 bits.
+        bit: lowest bit of what lies there.
+    """
+
+    cta: Any
+    lane: Any
+    column: Any
+    bit: Any
+
+    def address(self, base: Any = 0) -> Any:
+        """The 32-bit address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower."""
+        return base + (self.lane << 16) + self.column
+
+
+class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
+    """The layout of one operand of one instruction in tensor memory.
+
+    Attributes:
+        memory: the spec's tensor memory.
+        layout: the spec's entry: formulas there and back.
+        sizes: the size of each axis: ``{"row": 128, "col": 256}``.
+        numbers: what the formulas read besides: extents, ``bits`` …
+        selections: the legal values of each number of the instruction descriptor that selects a part: ``{"scale_id": (0, 2)}``.
+        unit: bits of what lies at a place.
+    """
+
+    memory: TensorMemory
+    layout: TensorLayout
+    sizes: dict[str, int]
+    numbers: dict[str, int]
+    selections: dict[str, tuple[int, ...]]
+    unit: int
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The axes that name what lies there, without those that number copies."""
+        return tuple(axis for axis in self.sizes if axis not in self.layout.apart)
+
+    def locate(self, *places: Any, check: bool = True, **named: Any) -> Place:
+        """Where something lies: ``locate(37, 200)``, ``locate(row=37, col=200)``; integers or arrays.
+
+        The axes are those of :attr:`coordinates` in their order; those that number copies are 0 unless named, as are selections.
+
+        Raises:
+            TypeError: an axis is missing, unknown or given twice.
+            ValueError: a number is out of range.
+        """
+        point = self._point(places, named, check=check)
+        return self._place(self.numbers | point)
+
+    def _place(self, values: Mapping[str, Any]) -> Place:
+        return Place(*(self._value(self.layout.at.get(name, "0"), values) for name in COORDINATES))
+
+    def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
+        """What lies at a place, a number for each axis that has more than one place, copies included: the inverse of :meth:`locate`.
+
+        Raises:
+            ValueError: nothing lies there.
+        """
+        given = {"cta": cta, "lane": lane, "column": column, "bit": bit}
+        chosen = self._selected(selections)
+        axes = {name: self._value(text, self.numbers | chosen | given) for name, text in self.layout.back.items()}
+        outside = any(_any(value < 0) or _any(value >= self.sizes[axis]) for axis, value in axes.items())
+        if not outside:
+            there = self._place(self.numbers | axes | chosen)._asdict()
+            outside = any(_any(there[name] != value // self._step(name) * self._step(name)) for name, value in given.items())
+        if outside:
+            where = ", ".join(f"{name} = {value}" for name, value in given.items())
+            raise ValueError(f"nothing of {self.layout.title} lies at {where}")
+        return tuple(axes[axis] for axis in self.sizes)
+
+    def _step(self, name: str) -> int:
+        return self.unit if name == "bit" else 1
+
+    @property
+    def columns(self) -> int:
+        """Columns that it takes, from its address on."""
+        last = {axis: size - 1 for axis, size in self.sizes.items()} | {name: values[-1] for name, values in self.selections.items()}
+        return int(self._place(self.numbers | last).column) + 1
+
+    def _point(self, places: Sequence[Any], named: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
+        axes = self.coordinates
+        if len(places) > len(axes):
+            raise TypeError(f"{len(places)} coordinates; there are {len(axes)}: {', '.join(axes)}")
+        given = dict(zip(axes, places, strict=False))
+        if unknown := [name for name in named if name in given or name not in (*self.sizes, *self.selections)]:
+            raise TypeError(f"{', '.join(unknown)} does not fit; the coordinates are {', '.join([*self.sizes, *self.selections])}")
+        given |= named
+        if missing := [axis for axis in axes if axis not in given]:
+            raise TypeError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        point = {axis: in_range(axis, given.get(axis, 0), size, check=check) for axis, size in self.sizes.items()}
+        return point | self._selected({name: given[name] for name in self.selections if name in given})
+
+    def _selected(self, given: Mapping[str, Any]) -> dict[str, int]:
+        if unknown := given.keys() - self.selections.keys():
+            raise TypeError(f"{', '.join(sorted(unknown))} does not fit; its selections: {', '.join(self.selections) or 'none'}")
+        chosen = {}
+        for name, legal in self.selections.items():
+            chosen[name] = integer(name, given.get(name, legal[0]))
+            if chosen[name] not in legal:
+                raise ValueError(f"{name} = {chosen[name]} is not legal: {', '.join(map(str, legal))}")
+        return chosen
+
+    @staticmethod
+    def _value(text: str, values: Mapping[str, Any]) -> Any:
+        return formula.evaluate(formula.parse(text), values)
+
+
+def _any(truth: Any) -> bool:
+    return bool(truth.any()) if hasattr(truth, "any") else bool(truth)
+
+
+def of(memory: TensorMemory, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:
+    """The layout of an operand of a kind that describes a matrix, or None where the spec has none.
+
+    ``facts`` are those of a resolved instruction, ``numbers`` what formulas read.
+    """
+    entries = (entry for entry in memory.layouts if entry.operand == kind and entry.matrix in ("", matrix))
+    entry = next((entry for entry in entries if matches(entry.of, facts)), None)
+    if entry is None:
+        return None
+    known = dict(numbers)
+    legal = {one.name: one.values for one in entry.selections if matches(one.when, known)}
+    return TensorPlaces(memory, entry, layouts.sizes(entry.axes, known), known, legal, layouts.size(entry.unit, known))

@@ -1,0 +1,79 @@
+"""The functions of tensor memory as data, with the spec's formulas: each language prints them in its own syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ptxmma.model import COORDINATES, TensorLayout, TensorMemory, formula
+
+#: What formulas of layouts read besides coordinates and selections, in words.
+_NUMBERS = {"n": "N of the product", "bits": "the width of an element, or of its container"}
+
+
+class TensorFunction(NamedTuple):
+    """One function of integers.
+
+    Attributes:
+        name: ``"layout_b"``, ``"layout_b_inverse"``.
+        parameters: their names, in order.
+        optional: those of them that are 0 where they are left out.
+        title: the first sentence of its documentation.
+        notes: further lines.
+        source: section of the manual.
+        results: a formula for each result.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    optional: tuple[str, ...]
+    title: str
+    notes: tuple[str, ...]
+    source: str
+    results: dict[str, str]
+
+
+def functions(memory: TensorMemory) -> Iterator[TensorFunction]:
+    """The functions of addresses, and those of every layout."""
+    yield from _addresses(memory)
+    for layout in memory.layouts:
+        yield from of_layout(layout)
+
+
+def _addresses(memory: TensorMemory) -> Iterator[TensorFunction]:
+    low = dict(sorted(memory.address.items(), key=lambda part: -part[1]))
+    text = " + ".join(f"({name} << {bit})" if bit else name for name, bit in low.items())
+    note = ("Added to the address of an operand it is that of a cell of the operand.",)
+    yield TensorFunction("address", tuple(low), (), "The address of a cell of tensor memory.", note, memory.source, {"address": text})
+    ends = [*sorted(memory.address.values())[1:], 32]
+    for (name, bit), end in zip(sorted(memory.address.items(), key=lambda part: part[1]), ends, strict=True):
+        part = f"address >> {bit}" if end == 32 else f"address & {(1 << end) - 1}"
+        yield TensorFunction(f"{name}_of", ("address",), (), f"The {name} of an address of tensor memory.", (), memory.source, {name: part})
+
+
+def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
+    """Where something lies, and what lies there."""
+    places = {name: layout.at[name] for name in COORDINATES if name in layout.at}
+    selections = tuple(dict.fromkeys(selection.name for selection in layout.selections))
+    axes = (*(axis for axis in layout.axes if axis not in layout.apart), *layout.apart)
+    there = _read(places.values(), (*axes, *selections))
+    back = _read(layout.back.values(), (*places, *selections))
+    title = layout.title[0].upper() + layout.title[1:] + "."
+    notes = [f"Counted from the operand's address. -> {', '.join(places)}."]
+    optional = (*layout.apart, *selections)
+    if optional:
+        notes.append(f"``{'``, ``'.join(optional)}`` may be left out: 0.")
+    known = tuple(f"``{name}``: {_NUMBERS[name]}." for name in there)
+    parameters = (*axes[: len(axes) - len(layout.apart)], *there, *optional)
+    yield TensorFunction(layout.name, parameters, optional, title, (*notes, *known), layout.source, places)
+    known = tuple(f"``{name}``: {_NUMBERS[name]}." for name in back)
+    results = {axis: layout.back[axis] for axis in axes}
+    lines = (f"-> {', '.join(results)}.", *known)
+    about, given = f"The inverse of ``{layout.name}``.", (*places, *back, *selections)
+    yield TensorFunction(f"{layout.name}_inverse", given, selections, about, lines, layout.source, results)
+
+
+def _read(texts: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
+    """The numbers that formulas read besides coordinates, in the order of the words for them."""
+    names = {name for text in texts for name in formula.names(formula.parse(text))} - set(coordinates)
+    return tuple(name for name in _NUMBERS if name in names)

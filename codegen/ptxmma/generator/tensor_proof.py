@@ -1,0 +1,117 @@
+"""Proves the layouts of tensor memory over every place of every legal product: inside of it, each alone at its place, and back again."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma.catalog import resolution
+from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.variants import of_form
+from ptxmma.generator.build import Positions
+from ptxmma.generator.problems import Problem
+from ptxmma.model import COORDINATES, Spec, TensorLayout, TensorMemory, formula
+from ptxmma.model.formula import FormulaError
+
+_Values = npt.NDArray[np.int64]
+
+
+def uses(spec: Spec) -> Iterator[TensorPlaces]:
+    """The layouts of the operands of every legal product; of those that differ in a size that no formula reads, the largest alone."""
+    largest: dict[tuple[object, ...], TensorPlaces] = {}
+    for instruction in spec.instructions:
+        if instruction.operation != resolution.OPERATION:
+            continue
+        seen: set[tuple[object, ...]] = set()
+        for number in range(len(instruction.forms)):
+            for opcode in of_form(instruction, number):
+                if (key := tuple(opcode.qualifiers.items())) in seen:
+                    continue
+                seen.add(key)
+                for product, (kind, matrix) in itertools.product(resolution.every(spec, opcode), resolution.described(instruction)):
+                    placed = resolution.places(spec, product, kind, matrix)
+                    if placed is not None:
+                        place = (placed.layout.name, *_read(placed), *placed.selections.items())
+                        if place not in largest or math.prod(largest[place].sizes.values()) < math.prod(placed.sizes.values()):
+                            largest[place] = placed
+    yield from largest.values()
+
+
+def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
+    """The numbers that the formulas read, besides the coordinates."""
+    texts = [*placed.layout.at.values(), *placed.layout.back.values()]
+    names = {name for text in texts for name in formula.names(formula.parse(text))}
+    return [(name, value) for name, value in sorted(placed.numbers.items()) if name in names]
+
+
+def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
+    """The first fault of each layout: a formula that fails, leaves tensor memory, puts two things at one place, or does not lead back."""
+    memory, wrong = spec.tensor_memory, set[str]()
+    if memory is None:
+        return
+    for placed in uses(spec):
+        name = placed.layout.name
+        if name in wrong:
+            continue
+        index = next(index for index, entry in enumerate(memory.layouts) if entry.name == name)
+        for selected in itertools.product(*placed.selections.values()):
+            chosen = dict(zip(placed.selections, selected, strict=True))
+            fault = _fault(memory, placed, chosen)
+            if fault:
+                where, message = fault
+                yield Problem(positions.at("tensor_memory", "layouts", index, *where), f"{name}: {message}")
+                wrong.add(name)
+                break
+
+
+def _fault(memory: TensorMemory, placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
+    """What is wrong with a layout, and which part of it."""
+    layout = placed.layout
+    if missing := [axis for axis in placed.sizes if axis not in layout.back]:
+        return ("back",), f"no formula leads back to {', '.join(missing)}"
+    grid = np.meshgrid(*(np.arange(size, dtype=np.int64) for size in placed.sizes.values()), indexing="ij")
+    axes: dict[str, _Values] = {axis: values.reshape(-1) for axis, values in zip(placed.sizes, grid, strict=True)}
+    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": min(row.columns for row in memory.columns), "bit": memory.cell}
+    code: _Values = np.zeros(grid[0].size, dtype=np.int64)
+    there: dict[str, _Values] = {}
+    for name in COORDINATES:
+        try:
+            there[name] = _values(layout.at.get(name, "0"), placed.numbers | chosen | axes, code.size)
+        except FormulaError as error:
+            return ("at", name), str(error)
+        last = there[name] + (placed.unit - 1 if name == "bit" else 0)
+        if there[name].min() < 0 or last.max() >= limits[name]:
+            reach = f"{name} reaches from {there[name].min()} to {last.max()}{_with(placed, chosen)}"
+            return ("at", name), f"{reach}; allowed: 0..{limits[name] - 1}"
+        code = code * limits[name] + there[name]
+    if len(np.unique(code)) < len(code):
+        return ("at",), f"two places of the operand share one of tensor memory{_with(placed, chosen)}"
+    for axis, values in axes.items():
+        try:
+            back = _values(layout.back[axis], placed.numbers | chosen | there, code.size)
+        except FormulaError as error:
+            return ("back", axis), str(error)
+        if (back != values).any():
+            point = int(np.argmax(back != values))
+            at = ", ".join(f"{name} = {there[name][point]}" for name in COORDINATES)
+            return ("back", axis), f"{at} leads back to {axis} = {back[point]}, not {values[point]}{_with(placed, chosen)}"
+    return None
+
+
+def _values(text: str, known: dict[str, int | _Values], count: int) -> _Values:
+    return np.broadcast_to(np.asarray(formula.evaluate(formula.parse(text), known), dtype=np.int64), count)
+
+
+def _with(placed: TensorPlaces, chosen: dict[str, int]) -> str:
+    said = [f"{name} = {value}" for name, value in (*_read(placed), *chosen.items())]
+    return f" with {', '.join(said)}" if said else ""
+
+
+def unused(spec: Spec) -> Iterator[TensorLayout]:
+    """Layouts that no legal product uses."""
+    names = {placed.layout.name for placed in uses(spec)}
+    yield from (entry for entry in (spec.tensor_memory.layouts if spec.tensor_memory else ()) if entry.name not in names)

@@ -1,0 +1,113 @@
+"""Tensor memory: what lies in which lanes and columns, as blocks that are whole ranges of the operand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.matrices.pictures.svg_sheet import BLANK, TO, Panel, cut, sheet, xml
+from ptxmma.model import formula
+
+#: Lanes and bits of a block, the largest first.
+_LANES, _BITS = (32, 16, 8), (32, 16, 8)
+#: Groups of columns that a wider operand is shown in.
+_GROUPS = 4
+#: Cells beside each other in a panel, at most.
+_MOST = 12
+#: Pixels of a letter.
+_LETTER = 7
+
+
+class _Block(NamedTuple):
+    """The ranges of the operand that lie in a block, by axis.
+
+    ``plain`` says that the block is full, and that its lanes are the first axis in order.
+    """
+
+    ranges: dict[str, tuple[int, int]]
+    plain: bool
+
+
+_Blocks = dict[tuple[int, int, int, int], _Block]
+
+
+def tensor(placed: TensorPlaces, title: str, notes: Sequence[str], chosen: Mapping[str, int] | None = None) -> str:
+    """An operand in tensor memory, panels for each CTA of a pair; ``chosen`` are its selections, 0 or the first if absent."""
+    selected = {name: legal[0] for name, legal in placed.selections.items()} | dict(chosen or {})
+    places = _places(placed, selected)
+    columns = max(column for *_, column, _ in places) + 1
+    for size in itertools.product(_LANES, dict.fromkeys((max(columns // _GROUPS, 1), 1)), _BITS):
+        blocks = _blocks(placed, places, size)
+        if all(block.plain for block in blocks.values()):
+            break
+    parts = cut(-(-columns // size[1]), 1, max(_MOST * size[2] // placed.memory.cell, 1))
+    ctas = sorted({key[0] for key in blocks})
+    panels = [_panel(placed, blocks, cta, size, part) for cta, part in itertools.product(ctas, list(parts))]
+    return sheet(title, notes, panels)
+
+
+def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> list[tuple[int, ...]]:
+    """The axes and then the coordinates of every place: (row, col, …, cta, lane, column, bit)."""
+    points = list(itertools.product(*(range(size) for size in placed.sizes.values())))
+    known = {**placed.numbers, **selected} | {
+        axis: list(values) for axis, values in zip(placed.sizes, zip(*points, strict=True), strict=True)
+    }
+    columns = []
+    for name in ("cta", "lane", "column", "bit"):
+        values = formula.evaluate(formula.parse(placed.layout.at.get(name, "0")), known)
+        columns.append(values if isinstance(values, list) else [values] * len(points))
+    return [(*point, *there) for point, there in zip(points, zip(*columns, strict=True), strict=True)]
+
+
+def _blocks(placed: TensorPlaces, places: Sequence[tuple[int, ...]], size: tuple[int, int, int]) -> _Blocks:
+    lanes, width, bits = size
+    inside: dict[tuple[int, int, int, int], list[tuple[int, ...]]] = {}
+    for place in places:
+        cta, lane, column, bit = place[-4:]
+        inside.setdefault((cta, lane // lanes, column // width, bit // bits), []).append(place)
+    full = lanes * width * max(bits // placed.unit, 1)
+    blocks = {}
+    for key, members in inside.items():
+        ranges = {axis: (min(values), max(values)) for axis, values in zip(placed.sizes, zip(*members, strict=False), strict=False)}
+        first = min(place[0] for place in members)
+        plain = len(members) == full and all(place[0] - first == place[-3] % lanes for place in members)
+        blocks[key] = _Block(ranges, plain)
+    return blocks
+
+
+def _panel(placed: TensorPlaces, blocks: _Blocks, cta: int, size: tuple[int, int, int], across: range) -> Panel:
+    lanes, width, bits = size
+    down, deep = range(placed.memory.lanes // lanes), range(placed.memory.cell // bits)
+    cells = [[blocks.get((cta, row, column, bit)) for column in across for bit in deep] for row in down]
+    texts = [[_texts(placed, cell) for cell in line] for line in cells]
+    first = next(iter(placed.sizes))
+    tints = {start: number for number, start in enumerate(sorted({block.ranges[first][0] for block in blocks.values()}))}
+    longest = max(len(part) for line in texts for pair in line for part in pair)
+    names = [f"{_range(width * column, width * column + width - 1)}" for column in across]
+    return Panel(
+        head=f"CTA {cta} of the pair" if placed.numbers.get("ctas", 1) > 1 else "",
+        corner="lane",
+        rows=[_range(lanes * row, lanes * row + lanes - 1) for row in down],
+        cols=[f"{_range(bits * bit, bits * bit + bits - 1)}" if len(deep) > 1 else name for name in names for bit in deep],
+        colours=[
+            [BLANK if cell is None else 4 * tints[cell.ranges[first][0]] + cell.ranges[first][0] % 4 for cell in line] for line in cells
+        ],
+        tops=[[xml(top) for top, _ in line] for line in texts],
+        labels=[[xml(bottom) for _, bottom in line] for line in texts],
+        spans=[(len(deep) * column, len(deep), f"column {name}") for column, name in enumerate(names)] if len(deep) > 1 else (),
+        cell=max(44, _LETTER * longest + 8),
+    )
+
+
+def _texts(placed: TensorPlaces, block: _Block | None) -> tuple[str, str]:
+    """The two lines in a block: the range of the first axis and that of the second."""
+    if block is None:
+        return "", ""
+    first, *others = [f"{axis} {_range(*block.ranges[axis])}" for axis in placed.coordinates]
+    return first, ", ".join(others)
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}{TO}{last}"

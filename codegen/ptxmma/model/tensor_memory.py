@@ -1,0 +1,77 @@
+"""Tensor memory: its size and addresses, and where matrices, scale factors and metadata lie in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text
+from ptxmma.model.instruction import Statement
+
+#: The coordinates of tensor memory: the CTA of a pair, the lane, the column, and the bit of the cell.
+COORDINATES = ("cta", "lane", "column", "bit")
+
+#: The kinds of operands that have layouts in tensor memory.
+TensorKind = Literal["tensor-accumulator", "tensor-matrix", "tensor-scales", "tensor-metadata"]
+
+
+class TensorColumns(Entry, frozen=True, kw_only=True):
+    """The columns of tensor memory on some targets."""
+
+    targets: Annotated[tuple[TargetName, ...], SOME]  # these, and those that include one of them; all that the rows before do not name
+    columns: Positive  # 512
+    source: Source
+
+
+class Selection(Entry, frozen=True, kw_only=True):
+    """A number of the instruction descriptor that selects a part of the columns, and its legal values."""
+
+    name: Identifier  # "scale_id"
+    when: tuple[Condition, ...] = ()
+    values: Annotated[tuple[Natural, ...], SOME]  # (0, 2)
+    source: Source
+
+
+class TensorLayout(Entry, frozen=True, kw_only=True):
+    """Where an operand lies in tensor memory: formulas there and back.
+
+    ``at`` gives the coordinates of a place: ``cta`` (0 or 1 in a pair), ``lane``, ``column`` and ``bit`` (the lowest of the element in its
+    cell); a coordinate without a formula is 0.  Lanes and columns count from those of the address.  ``back`` gives the place at some
+    coordinates.  The formulas read the extents of the instruction, ``bits`` of an element, ``ratio``, ``chunk_size``, ``blocks`` (scale
+    factors of a row) and ``ctas``.
+    """
+
+    name: Identifier  # "layout_a": end of the names of its functions
+    title: Text
+    operand: TensorKind  # "tensor-accumulator"
+    matrix: Name = ""  # the matrix that the operand describes, where that decides: "a"
+    of: tuple[Condition, ...]
+    axes: Annotated[dict[Identifier, Formula], SOME]  # the sizes: {"row": "m", "col": "n"}
+    apart: tuple[Identifier, ...] = ()  # axes that number copies of the same data
+    selections: tuple[Selection, ...] = ()
+    at: Annotated[dict[Identifier, Formula], SOME]
+    back: Annotated[dict[Identifier, Formula], SOME]
+    align: Annotated[tuple[Natural, ...], Meta(description="lanes at which it may start")] = (0,)
+    unit: Formula = "bits"  # bits of what lies at a place
+    text: Text = ""
+    source: Source
+
+
+class TensorMemory(Entry, frozen=True, kw_only=True):
+    """Everything about tensor memory."""
+
+    lanes: Positive  # 128
+    cell: Positive  # bits: 32
+    columns: Annotated[tuple[TensorColumns, ...], SOME]
+    partition: Positive  # lanes that a warp reaches: 32
+    allocation: Positive  # columns of a unit of allocation: 32
+    address: dict[Identifier, Natural]  # the lowest bit of each part of an address: {"column": 0, "lane": 16}
+    notes: tuple[Statement, ...] = ()
+    source: Source
+    layouts: tuple[TensorLayout, ...] = ()
+
+    def layout(self, name: str) -> TensorLayout:
+        """The layout of that name."""
+        return next(entry for entry in self.layouts if entry.name == name)

@@ -1,0 +1,60 @@
+"""What the instruction descriptor of ``tcgen05.mma`` may choose: rules with ranges, in place of a row for each combination."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName
+from ptxmma.model.instruction import Range
+
+
+class ProductTypes(Entry, frozen=True, kw_only=True):
+    """Element types that go together: any of each list with any of the others."""
+
+    of: tuple[Condition, ...]
+    dtype: Annotated[tuple[Name, ...], SOME]
+    atype: Annotated[tuple[Name, ...], SOME]
+    btype: Annotated[tuple[Name, ...], SOME]
+    source: Source
+
+
+class ProductDepth(Entry, frozen=True, kw_only=True):
+    """A depth K; where several are legal, the first is that of a descriptor whose K field is 0."""
+
+    of: tuple[Condition, ...]
+    k: Positive
+    targets: tuple[TargetName, ...] = ()  # that take it, and those that include one of them; all if absent
+    source: Source
+
+
+class ProductShape(Entry, frozen=True, kw_only=True):
+    """The sizes M and N that go together."""
+
+    of: tuple[Condition, ...]
+    m: Annotated[tuple[Positive, ...], SOME]
+    n: Annotated[tuple[Range, ...], SOME]
+    source: Source
+
+
+class ProductScale(Entry, frozen=True, kw_only=True):
+    """The types of scale factors, and the kept elements along K that share one."""
+
+    of: tuple[Condition, ...]
+    stype: Annotated[tuple[Name, ...], SOME]
+    block: Positive
+    targets: tuple[TargetName, ...] = ()
+    source: Source
+
+
+class TensorProducts(Entry, frozen=True, kw_only=True):
+    """The legal choices: a product is legal if a row of each list has its values.
+
+    Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then ``m`` and ``n``.
+    """
+
+    types: Annotated[tuple[ProductTypes, ...], SOME]
+    depths: Annotated[tuple[ProductDepth, ...], SOME]
+    shapes: Annotated[tuple[ProductShape, ...], SOME]
+    limits: tuple[ProductShape, ...] = ()  # further sizes: a product that one of these rows is for needs the row's sizes, too
+    scales: tuple[ProductScale, ...] = ()

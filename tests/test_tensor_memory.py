@@ -1,0 +1,234 @@
+"""Tensor memory: where operands of products lie, alike in Python, C and JavaScript, and what the instruction descriptor may choose."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import header_programs
+import ptxmma
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.tensor_places import Place, TensorPlaces
+from ptxmma.generator import tensor_proof
+from ptxmma.generator.emit import python_layouts, tensor_functions
+from ptxmma.generator.problems import Position
+from ptxmma.model import COORDINATES, Spec
+
+_ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
+_BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+
+
+@pytest.fixture(scope="module")
+def uses(catalog: Catalog) -> list[TensorPlaces]:
+    return list(tensor_proof.uses(catalog.database.spec))
+
+
+def _everywhere(placed: TensorPlaces) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Every place of an operand as flat arrays, and every choice of selections."""
+    grid = np.meshgrid(*(np.arange(size) for size in placed.sizes.values()), indexing="ij")
+    chosen = [dict(zip(placed.selections, values, strict=True)) for values in itertools.product(*placed.selections.values())]
+    return {axis: values.reshape(-1) for axis, values in zip(placed.sizes, grid, strict=True)}, chosen
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("opcode", "m", "place"),
+    [
+        (_ONE, 128, Place(0, 37, 200, 0)),
+        (_ONE, 64, Place(0, 69, 200, 0)),
+        (_PAIR, 256, Place(0, 37, 200, 0)),
+        (_PAIR, 128, Place(0, 101, 72, 0)),
+    ],
+)
+def test_an_element_of_d_lies_where_the_data_path_puts_it(opcode: str, m: int, place: Place) -> None:
+    d = ptxmma.instruction(opcode, m=m, n=256, **_BF16).operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    assert d.locate(37, 200) == place
+    assert d.coords(place.lane, place.column) == (37, 200)
+    assert d.locate(37, 200).address(0x40) == (place.lane << 16) + place.column + 0x40
+
+
+def test_the_second_cta_of_a_pair_has_the_second_half_of_the_rows() -> None:
+    for m in (128, 256):
+        d = ptxmma.instruction(_PAIR, m=m, n=32, **_BF16).operand("d-tmem")
+        assert isinstance(d, ptxmma.TensorOperand)
+        assert [d.locate(row, 0).cta for row in (0, m // 2 - 1, m // 2, m - 1)] == [0, 0, 1, 1]
+
+
+def test_a_has_two_elements_of_16_bits_in_a_cell() -> None:
+    a = ptxmma.instruction(_ONE, m=128, n=256, **_BF16).operand("a-tmem")
+    assert isinstance(a, ptxmma.TensorOperand)
+    assert (a.locate(3, 4), a.locate(3, 5)) == (Place(0, 3, 2, 0), Place(0, 3, 2, 16))
+    assert a.columns == 8
+    assert a.coords(3, 2, 16) == a.coords(3, 2, 31) == (3, 5)
+    with pytest.raises(ValueError, match=r"nothing of A .* lies at"):
+        a.coords(3, 8)
+
+
+def test_places_outside_are_refused() -> None:
+    d = ptxmma.instruction(_ONE, m=64, n=256, **_BF16).operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    with pytest.raises(ValueError, match=r"row = 64 is out of range: 0\.\.63"):
+        d.locate(64, 0)
+    with pytest.raises(ValueError, match=r"nothing of D of M = 64 without \.ws: .* lies at cta = 0, lane = 16, column = 0, bit = 0"):
+        d.coords(16, 0)
+    with pytest.raises(TypeError, match="col is missing"):
+        d.locate(3)
+    with pytest.raises(TypeError, match="half does not fit; the coordinates are row, col"):
+        d.locate(3, 4, half=1)
+
+
+# --- what a descriptor chooses ----------------------------------------------------------------------------------------------
+
+
+def test_a_resolved_instruction_answers_as_any_other() -> None:
+    instruction = ptxmma.instruction(_ONE, m=128, n=256, **_BF16)
+    assert instruction.shape == (128, 256, 16)
+    assert instruction.matrix_types == {"d": "f32", "a": "bf16", "b": "bf16"}
+    assert instruction.accepted_by() == ptxmma.instruction(_ONE).accepted_by()
+    d = instruction.operand("d-tmem")
+    assert (d.element_type, d.rows, d.cols, d.axes) == ("f32", 128, 256, ("row", "col"))
+
+
+def test_the_opcode_alone_says_what_it_does_not_state() -> None:
+    instruction = ptxmma.instruction(_ONE)
+    assert instruction.shape is None
+    d = instruction.operand("d-tmem")
+    with pytest.raises(
+        ValueError, match=r"the opcode does not state m, n, dtype, atype, btype: give them to ptxmma\.instruction\(opcode, m=\.\.\., n"
+    ):
+        d.locate(37, 200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"m": 256, "n": 64, **_BF16}, r"no m = 256, n = 64; legal: m = 64 or 128 with n = 8, 16, … 256$"),
+        ({"m": 128, "n": 12, **_BF16}, r"no m = 128, n = 12; legal"),
+        ({"m": 128, "n": 64, "k": 32, **_BF16}, r"no k = 32; legal: 16$"),
+        ({"m": 128, **_BF16}, r"does not state its shape; say n \(m = 64 or 128 with"),
+        (
+            {"m": 128, "n": 64, "dtype": "f16", "atype": "bf16"},
+            r"takes no dtype = f16, atype = bf16; legal: dtype f16, atype f16, btype f16; dtype f32,",
+        ),
+        ({"m": 128, "n": 64, "dtype": "f32"}, r"does not state its types; say atype, btype"),
+        ({"m": 128, "n": 64, "stype": "ue8m0", **_BF16}, r"has no scale factors; leave out stype"),
+    ],
+)
+def test_what_no_rule_allows_is_refused_with_what_is_legal(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ptxmma.IllegalProductError, match=message):
+        ptxmma.instruction(_ONE, **arguments)
+
+
+def test_types_that_leave_no_choice_may_be_left_out() -> None:
+    assert ptxmma.instruction(_ONE, m=64, n=8, dtype="f16").matrix_types == {"d": "f16", "a": "f16", "b": "f16"}
+
+
+def test_other_instructions_take_no_arguments() -> None:
+    with pytest.raises(ptxmma.IllegalProductError, match="states its shape and types itself; leave out m"):
+        ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", m=16)
+
+
+# --- the proof, and the generated functions ---------------------------------------------------------------------------------
+
+
+class _Nowhere:
+    def at(self, *place: str | int) -> Position:
+        return Position("/".join(map(str, place)))
+
+
+def _with(spec: Spec, name: str, **fields: Any) -> Spec:
+    memory = spec.tensor_memory
+    assert memory is not None
+    changed = tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in memory.layouts)
+    return msgspec.structs.replace(spec, tensor_memory=msgspec.structs.replace(memory, layouts=changed))
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "message"),
+    [
+        ({"at": {"lane": "row", "column": "col + 300"}}, "at/column", "column reaches from 300 to 555; allowed: 0..511"),
+        ({"at": {"lane": "row", "column": "col // 2"}}, "at", "two places of the operand share one of tensor memory"),
+        ({"back": {"row": "lane", "col": "column % 128"}}, "back/col", "column = 128, bit = 0 leads back to col = 0, not 128"),
+        ({"at": {"lane": "row", "column": "wrong"}}, "at/column", "unknown name 'wrong'"),
+        ({"back": {"row": "lane"}}, "back", "no formula leads back to col"),
+    ],
+)  # fmt: skip
+def test_the_proof_finds_what_is_wrong(catalog: Catalog, fields: dict[str, Any], place: str, message: str) -> None:
+    (problem,) = tensor_proof.problems(_with(catalog.database.spec, "layout_d", **fields), _Nowhere())  # type: ignore[arg-type]
+    assert problem.position.file.endswith(place)
+    assert message in problem.message
+
+
+def test_python_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPlaces]) -> None:
+    text = next(output.text for output in python_layouts.emit(catalog) if output.path.endswith("/tensor_memory.py"))
+    module: dict[str, Any] = {}
+    exec(compile(text, "tensor_memory", "exec"), module)
+    assert uses
+    for placed in uses:
+        there, back = tensor_functions.of_layout(placed.layout)
+        axes, choices = _everywhere(placed)
+        for chosen in choices:
+            place = placed.locate(**axes, **chosen)._asdict()
+            known = placed.numbers | chosen | axes | place
+            results = module[there.name](*(known[name] for name in there.parameters))
+            for name, result in zip(there.results, results, strict=True):
+                assert np.array_equal(
+                    np.broadcast_to(result, axes["row" if "row" in axes else "col"].shape), np.broadcast_to(place[name], result.shape)
+                )
+            results = module[back.name](*(known[name] for name in back.parameters))
+            for axis, result in zip(back.results, results, strict=True):
+                assert np.array_equal(result, axes[axis])
+
+
+def test_c_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPlaces], cc: str, tmp_path: Path) -> None:
+    include = header_programs.write_headers(catalog, tmp_path, "c_headers")
+    source = '#include "ptxmma/tensor_memory.h"\n'
+    library = header_programs.library(cc, source, tmp_path, f"-I{include}", *header_programs.EXTERNAL, *header_programs.WARNINGS)
+    assert library.ptxmma_tensor_address(5, 7) == (5 << 16) + 7
+    rng = np.random.default_rng(1)
+    for placed in uses:
+        there, back = tensor_functions.of_layout(placed.layout)
+        axes, choices = _everywhere(placed)
+        for chosen in choices:
+            for point in rng.integers(0, len(next(iter(axes.values()))), 8):
+                here: dict[str, Any] = {axis: int(values[point]) for axis, values in axes.items()}
+                known = placed.numbers | chosen | here | placed.locate(**here, **chosen)._asdict()
+                for function in (there, back):
+                    for name in function.results:
+                        made = getattr(library, f"ptxmma_tensor_{placed.layout.name}_{name}")
+                        assert made(*(int(known[parameter]) for parameter in function.parameters)) == known[name]
+
+
+def test_javascript_functions_are_the_layouts(root: Path, uses: list[TensorPlaces], tmp_path: Path) -> None:
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    calls, wanted = [], []
+    for placed in uses:
+        there, back = tensor_functions.of_layout(placed.layout)
+        last: dict[str, Any] = {axis: size - 1 for axis, size in placed.sizes.items()}
+        chosen: dict[str, Any] = {name: values[-1] for name, values in placed.selections.items()}
+        known = placed.numbers | chosen | last | placed.locate(**last, **chosen)._asdict()
+        for function in (there, back):
+            calls.append([function.name, [int(known[name]) for name in function.parameters]])
+            wanted.append([int(known[name]) for name in function.results])
+    module = (root / "generated" / "javascript" / "tensor_memory.js").as_uri()
+    (tmp_path / "ask.mjs").write_text(
+        f'import * as m from "{module}"; console.log(JSON.stringify({json.dumps(calls)}.map(([f, x]) => [m[f](...x)].flat())))',
+        encoding="utf-8",
+    )
+    done = subprocess.run([node, str(tmp_path / "ask.mjs")], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == wanted
+
+
+def test_coordinates_have_one_order() -> None:
+    assert Place._fields == COORDINATES
