@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
 from ptxmma.matrices.canonical import Geometry, readable
-from ptxmma.matrices.descriptors import Descriptor, fields, suspicions
+from ptxmma.matrices.descriptors import Descriptor, suspicions
+from ptxmma.matrices.matrix_descriptor import fields
 from ptxmma.matrices.shared_memory import SharedLayout
 
 _GOOD = 0x4000004000010040

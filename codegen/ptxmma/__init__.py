@@ -19,7 +19,7 @@ from ptxmma.release import __version__
 
 if TYPE_CHECKING:
     from ptxmma.catalog import interop
-    from ptxmma.matrices import scaling, shared_memory, sparse
+    from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
     from ptxmma.matrices.whole_product import Product, matmul
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales", "TensorOperand",
     "UnknownInstruction",
-    "emulate", "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse",
+    "descriptors", "emulate", "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse",
     "unpack_bytes", "__version__",
 ]  # fmt: skip
 
 #: What needs NumPy is imported when it is first asked for: each name with the module that has it, or that it is.
 _ON_DEMAND = {
     "Emulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
-    "interop": "catalog.interop", "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
+    "descriptors": "matrices.descriptors", "interop": "catalog.interop",
+    "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
     "Product": "matrices.whole_product", "matmul": "matrices.whole_product", "scaling": "matrices.scaling",
     "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.remarks import Remark, spelling_of
-from ptxmma.matrices.descriptors import suspicions
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
+from ptxmma.matrices.suspicions import suspicions
 from ptxmma.ptx.blocks import starts
 from ptxmma.ptx.known_bits import Bits, KnownBits
 from ptxmma.ptx.literals import integer

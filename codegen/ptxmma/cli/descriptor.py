@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxmma.cli.descriptor_fields import instruction
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
 from ptxmma.cli.tiles import in_options, integer, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.matrices.descriptors import Descriptor, Suspicion
+    from ptxmma.matrices.matrix_descriptor import Descriptor
+    from ptxmma.matrices.suspicions import Suspicion
     from ptxmma.model import DescriptorField, ElementType
 
 
 @click.group("descriptor")
 def command() -> None:
-    """Make and read the matrix descriptors of wgmma.
+    """Make and read descriptors: the matrix descriptors of wgmma, the instruction descriptors of tcgen05.
 
     Exits with 1 if something in the descriptor is suspicious.
 
@@ -27,7 +29,11 @@ def command() -> None:
     Examples:
       ptxmma descriptor encode --swizzle 128 --type bf16 --major k --rows 64 --cols 64
       ptxmma descriptor decode 0x4000004000010040
+      ptxmma descriptor instruction f16 m=128 n=256 dtype=f32 atype=bf16 btype=bf16
     """  # noqa: D301  # click's mark for lines that stay as they are
+
+
+command.add_command(instruction)
 
 
 @command.command("encode")
@@ -59,7 +65,7 @@ def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> N
         bits = described.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
-    from ptxmma.matrices.descriptors import suspicions
+    from ptxmma.matrices.suspicions import suspicions
 
     wrong = suspicions(bits, given["major"] and given["major"].upper(), database=database)
     if as_json:
@@ -78,7 +84,7 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
         ValueError: a value that is not legal.
     """
     from ptxmma.matrices.canonical import Geometry
-    from ptxmma.matrices.descriptors import Descriptor
+    from ptxmma.matrices.matrix_descriptor import Descriptor
 
     tile = {"element": "--type", "major": "--major", "rows": "--rows", "cols": "--cols"}
     missing = [option for name, option in tile.items() if given[name] is None]
@@ -114,7 +120,7 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
     Example:
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.matrices.descriptors import suspicions
+    from ptxmma.matrices.suspicions import suspicions
 
     spec = catalog_of(database).database.spec
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
@@ -135,7 +141,7 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
 
 def _table(bits: int, element: ElementType | None, form: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.descriptors import fields
+    from ptxmma.matrices.matrix_descriptor import fields
 
     columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
     rows = []
@@ -173,7 +179,8 @@ def _use(stride: str, layout: dict[str, Any]) -> str:
 def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
     from ptxmma.matrices.canonical import canonical, memory_of
-    from ptxmma.matrices.descriptors import Descriptor, stride_users, used_strides
+    from ptxmma.matrices.matrix_descriptor import Descriptor
+    from ptxmma.matrices.suspicions import stride_users, used_strides
 
     swizzle, memory = Descriptor.decode(bits, database=database).swizzle, memory_of(database)
     layouts = []
@@ -197,7 +204,7 @@ def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
 
 def _json(bits: int, element: ElementType | None, major: str | None, wrong: Sequence[Suspicion], database: str | None) -> None:
     from ptxmma.cli.render import emit
-    from ptxmma.matrices.descriptors import fields
+    from ptxmma.matrices.matrix_descriptor import fields
 
     rows = []
     for each in fields(bits, element, database=database):

@@ -150,7 +150,7 @@ def _picture(layout: Geometry, units: Units) -> str:
 def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
     from ptxmma.cli.render import emit
     from ptxmma.matrices.accesses import access_patterns
-    from ptxmma.matrices.descriptors import Descriptor
+    from ptxmma.matrices.matrix_descriptor import Descriptor
 
     about = {"type": layout.element.name, "major": layout.majorness, "swizzle": layout.swizzle, "rows": layout.x, "cols": layout.k}
     about |= {"address": layout.start, "size": layout.size, "lbo": layout.lbo, "sbo": layout.sbo, "base_offset": layout.base_offset}

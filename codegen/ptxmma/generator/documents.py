@@ -15,6 +15,7 @@ from ptxmma.model import (
     BlockFormat,
     BlockScaling,
     Choice,
+    DescriptorFormat,
     Entry,
     Erratum,
     Gpu,
@@ -76,6 +77,12 @@ class Scaling(Entry, frozen=True, kw_only=True):
     block_formats: tuple[BlockFormat, ...]
 
 
+class Descriptors(Entry, frozen=True, kw_only=True):
+    """What the bits of descriptors mean."""
+
+    descriptors: Annotated[tuple[DescriptorFormat, ...], SOME]
+
+
 class Errata(Entry, frozen=True, kw_only=True):
     """Where the manual contradicts itself, the assembler or the chip."""
 
@@ -120,6 +127,7 @@ class Assemblers(Entry, frozen=True, kw_only=True):
 KINDS: dict[str, type[Entry]] = {
     "assemblers": Assemblers,
     "block_scaling": Scaling,
+    "descriptors": Descriptors,
     "errata": Errata,
     "register_layouts": RegisterLayouts,
     "instruction": InstructionSet,

@@ -14,7 +14,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.canonical import Geometry, extent
-from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.matrix_descriptor import Descriptor
 from ptxmma.matrices.operand_reading import Places, contiguous_bytes
 from ptxmma.model import ElementType
 

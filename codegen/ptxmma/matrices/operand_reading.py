@@ -12,7 +12,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.canonical import aligned, canonical, element_of, extent, memory_of
-from ptxmma.matrices.descriptors import Descriptor
+from ptxmma.matrices.matrix_descriptor import Descriptor
 from ptxmma.model import ElementType
 
 Places = npt.NDArray[np.int64]

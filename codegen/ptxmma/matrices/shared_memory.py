@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from ptxmma.matrices.conflicts import BankConflicts as BankConflicts  # all of these belong to what this module offers
 from ptxmma.matrices.conflicts import bank_conflicts as bank_conflicts
-from ptxmma.matrices.descriptors import Descriptor as Descriptor
-from ptxmma.matrices.descriptors import base_offset as base_offset
+from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
+from ptxmma.matrices.matrix_descriptor import base_offset as base_offset
 from ptxmma.matrices.memory_image import SharedLayout as SharedLayout
 from ptxmma.matrices.memory_image import TensorMapBox as TensorMapBox
 from ptxmma.matrices.operand_reading import operand_addresses as operand_addresses

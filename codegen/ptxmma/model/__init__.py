@@ -9,6 +9,7 @@ Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says w
 from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, Spec
+from ptxmma.model.descriptor_format import DescriptorField, DescriptorFormat, FieldCase
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
 from ptxmma.model.erratum import Erratum, Quirk, Sighting
 from ptxmma.model.instruction import (
@@ -28,7 +29,7 @@ from ptxmma.model.instruction import (
     Statement,
     operand_names,
 )
-from ptxmma.model.memory import Banks, CanonicalLayout, DescriptorField, Example, Majorness, SharedMemory, Swizzle, TensorMap
+from ptxmma.model.memory import Banks, CanonicalLayout, Example, Majorness, SharedMemory, Swizzle, TensorMap
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
@@ -40,8 +41,8 @@ from ptxmma.model.version import Version
 
 __all__ = [
     "COORDINATES", "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
-    "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "ElementType", "Entry",
-    "Erratum", "Example", "Facts", "Extents", "Fault", "Form", "Granularity", "Ignored", "InstructionSet",
+    "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
+    "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Ignored", "InstructionSet",
     "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ptxmma.model.conditions import Entry
-from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.descriptor_format import DescriptorField
+from ptxmma.model.fields import SOME, Formula, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
 #: A swizzle mode by name: "128B".
@@ -64,18 +65,6 @@ class Majorness(Entry, frozen=True, kw_only=True):
     majorness: Literal["K", "MN"]
     elements: Annotated[tuple[Name, ...], SOME]  # ("f16", "bf16")
     text: Text
-    source: Source
-
-
-class DescriptorField(Entry, frozen=True, kw_only=True):
-    """A field of the 64-bit matrix descriptor."""
-
-    name: Identifier  # "start_address"
-    title: Text
-    low: Annotated[int, Meta(ge=0, le=63)]  # lowest bit
-    width: Annotated[int, Meta(ge=1, le=64)]
-    shift: Natural = 0  # the field holds value >> shift
-    unit: Literal["", "bytes"] = ""
     source: Source
 
 

@@ -24,5 +24,6 @@
 #include "wmma.h"
 #include "shared_memory.h"
 #include "tensor_memory.h"
+#include "descriptors.h"
 
 #endif

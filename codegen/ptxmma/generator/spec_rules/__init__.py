@@ -15,6 +15,7 @@ from ptxmma.generator.problems import Problem, SpecError
 from ptxmma.generator.spec_rules import (
     address_rules,
     condition_rules,
+    descriptor_rules,
     instruction_rules,
     name_rules,
     peak_rules,
@@ -61,6 +62,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(reference_rules.problems, needs="types targets instruction", spoils="types"),
         _rules(register_layout_rules.problems, needs="instruction errata", spoils="register_layouts"),
         _rules(shared_memory_rules.problems, needs="types"),
+        _rules(descriptor_rules.problems, needs="instruction targets"),
         _rules(protocol_rules.problems, needs="instruction protocol"),
         _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),
         _rules(instruction_rules.problems, needs="spec types targets isa_versions"),

@@ -12,8 +12,8 @@ from ptxmma.model import formula
 
 #: Files and folders beside which the headers and modules of the families are.
 RESERVED = frozenset(
-    {"block_scaling", "config", "cuda", "isa_versions", "pack", "ptxmma", "register_types", "shared_layout", "shared_memory", "sparse"}
-    | {"status", "targets", "tensor_memory", "types", "variants"}
+    {"block_scaling", "config", "cuda", "descriptors", "isa_versions", "pack", "ptxmma", "register_types", "shared_layout"}
+    | {"shared_memory", "sparse", "status", "targets", "tensor_memory", "types", "variants"}
 )
 #: What JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (
@@ -62,6 +62,7 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("isa_versions",): context.versions,
         ("instructions",): [entry.name for entry in spec.instructions],
         ("errata",): [entry.id for entry in spec.errata],
+        ("descriptors",): [entry.name for entry in spec.descriptors],
         ("block_formats",): [entry.name for entry in spec.block_formats],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
         ("shared_memory", "descriptor"): [entry.name for entry in memory.descriptor] if memory else [],

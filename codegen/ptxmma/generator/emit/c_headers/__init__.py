@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text, formula_text
-from ptxmma.generator.emit.c_headers import tensor_headers, variant_lists
+from ptxmma.generator.emit.c_headers import descriptor_structs, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
@@ -66,6 +66,12 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         headers.append("tensor_memory.h")
         groups = tensor_headers.groups(spec.tensor_memory)
         yield file("tensor_memory.h", "tensor_memory.h", "spec/tensor_memory.yaml", memory=spec.tensor_memory, functions=groups)
+    if spec.descriptors:
+        headers.append("descriptors.h")
+        names = {"kinds": descriptor_structs.kinds(spec.descriptors), "kind_macro": descriptor_structs.kind_macro}
+        structs = [descriptor_structs.struct(spec, format) for format in spec.descriptors]
+        yield file("descriptors.h", "descriptors.h", "spec/descriptors.yaml", structs=structs, **names)
+        yield rows("descriptor_fields.def", "spec/descriptors.yaml", "PTXMMA_DESCRIPTOR_FIELD", *_descriptor_fields(spec))
     yield file("ptxmma.h", "ptxmma.h", "spec", headers=headers)
 
 
@@ -167,6 +173,23 @@ def _set(spec: Spec, members: Iterable[Target]) -> str:
         raise ValueError(f"{len(spec.targets)} targets; a set in the C tables holds {_MOST_TARGETS}")
     names = {target.name for target in members}
     return f"UINT64_C({sum(1 << place for place, target in enumerate(spec.targets) if target.name in names):#x})"
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------------------
+
+
+def _descriptor_fields(spec: Spec) -> _List:
+    rows = [
+        _row(format.name, field.name, field.low, field.width, -1 if field.upper is None else field.upper, field.shift, field.less)
+        + f", {c_text.string(field.title)}"
+        for format in spec.descriptors
+        for field in format.fields
+    ]
+    about = (
+        "Every field of every descriptor: it holds (value - less) >> shift in `width` bits from bit `low` up; `upper` is one more bit, "
+        "the highest, that lies apart, or -1."
+    )
+    return "descriptor, name, low, width, upper, shift, less, title", about, rows
 
 
 # --- shared memory ----------------------------------------------------------------------------------------------------------

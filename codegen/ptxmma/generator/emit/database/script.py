@@ -12,12 +12,25 @@ from ptxmma.generator.emit.database import evidence_rows, operand_rows, variant_
 from ptxmma.generator.emit.database.relations import Relations
 from ptxmma.generator.emit.database.sql_tables import Column, Table
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import BlockFormat, ElementType, Erratum, InstructionSet, IsaVersion, Layout, RegisterType, Swizzle, Target, Version
+from ptxmma.model import (
+    BlockFormat,
+    DescriptorFormat,
+    ElementType,
+    Erratum,
+    InstructionSet,
+    IsaVersion,
+    Layout,
+    RegisterType,
+    Swizzle,
+    Target,
+    Version,
+)
 from ptxmma.model.bitmap import BitMap
 
 #: Entries that are known by a name of their own.
 _KEYS: dict[type[msgspec.Struct], str] = {
     BlockFormat: "name",
+    DescriptorFormat: "name",
     ElementType: "name",
     Erratum: "id",
     InstructionSet: "name",

@@ -14,6 +14,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.docs import (
     database_page,
+    descriptor_pages,
     errata_page,
     family,
     family_page,
@@ -98,6 +99,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
     if spec.tensor_memory is not None:
         yield "tensor_memory", "tensor_memory", tensor_page.page(spec, spec.tensor_memory, gallery)
+    if any(each.describes == "instruction" for each in spec.descriptors):
+        yield "instruction_descriptors", "instruction_descriptors", descriptor_pages.instructions(spec, gallery)
     if spec.protocols:
         yield "protocol", "protocol", protocol_page.page(spec)
     if spec.throughput:

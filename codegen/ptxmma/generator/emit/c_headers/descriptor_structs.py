@@ -1,0 +1,177 @@
+"""Descriptors in C: a struct of fields for each format, what its fields may hold, and the expressions that encode and decode them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ptxmma.catalog.descriptor_codec import Codec, ones, spare, width_of
+from ptxmma.generator.emit import c_text
+from ptxmma.model import DescriptorField, DescriptorFormat, Spec
+
+
+class Member(NamedTuple):
+    """A field as a member of a struct."""
+
+    c_type: str
+    name: str
+    brief: str  # what it means, its bits, how it is encoded
+    encode: str
+    decode: str
+    enumerators: list[tuple[str, int]]  # of the values with names: ("PTXMMA_TCGEN05_INSTRUCTION_DTYPE_F32", 1)
+
+
+class Check(NamedTuple):
+    """What is legal in a field."""
+
+    field: str
+    condition: str  # in C, over the descriptor and its decoded fields
+
+
+class Struct(NamedTuple):
+    """A format as a struct with its functions."""
+
+    format: DescriptorFormat
+    name: str  # "ptxmma_tcgen05_instruction"
+    c_type: str  # of the bits: "uint32_t"
+    fixed: str  # bits that are always set; "" without any
+    members: list[Member]
+    checks: list[tuple[str, list[Check]]]  # kind, and what is legal for it
+    zero: str  # mask of the bits that must be 0; "" without any
+
+    @property
+    def reads_fields(self) -> bool:
+        """Whether a check reads a field of the struct."""
+        return any("fields." in check.condition for _, checks in self.checks for check in checks)
+
+
+def struct(spec: Spec, format: DescriptorFormat) -> Struct:
+    """All that the template needs of a format."""
+    name = f"ptxmma_{format.name}"
+    fixed = sum(field.fixed << field.low for field in format.fields if field.fixed is not None)
+    zero = sum(ones(width) << low for low, width in spare(format)) if format.spare == "zero" else 0
+    return Struct(
+        format=format,
+        name=name,
+        c_type=f"uint{format.bits}_t",
+        fixed=_constant(fixed, format) if fixed else "",
+        members=[_member(format, field, name) for field in format.fields if field.fixed is None],
+        checks=[(kind, [*_checks(Codec(spec, format, kind))]) for kind in format.kinds or ("",)],
+        zero=_constant(zero, format) if zero else "",
+    )
+
+
+def kinds(formats: Iterable[DescriptorFormat]) -> dict[str, list[str]]:
+    """The kinds on which formats depend, by the family whose qualifier they are."""
+    families: dict[str, list[str]] = {}
+    for format in formats:
+        families.setdefault(format.family, []).extend(format.kinds)
+    return {family: list(dict.fromkeys(names)) for family, names in families.items() if names}
+
+
+def kind_macro(family: str, kind: str) -> str:
+    """The enumerator of a kind: ``PTXMMA_TCGEN05_KIND_F16``."""
+    return f"PTXMMA_{c_text.macro(family)}_KIND_{c_text.macro(kind.removeprefix('kind::'))}"
+
+
+def bit_text(field: DescriptorField) -> str:
+    """The bits of a field in words: ``bits 24 to 28``."""
+    last = field.low + field.width - 1
+    own = f"bits {field.low} to {last}" if field.width > 1 else f"bit {field.low}"
+    return own if field.upper is None else f"{own}, with bit {field.upper} above"
+
+
+def _constant(bits: int, format: DescriptorFormat) -> str:
+    return f"UINT64_C({bits:#x})" if format.bits > 32 else f"{bits:#x}u"
+
+
+def _member(format: DescriptorFormat, field: DescriptorField, stem: str) -> Member:
+    c_type = "uint32_t" if width_of(field) + field.shift <= 32 else "uint64_t"
+    mask, word = f"{ones(field.width):#x}", f"uint{format.bits}_t"
+    value = f"({word})fields.{field.name}"
+    value = f"({value} - {field.less})" if field.less else value
+    value = f"({value} >> {field.shift})" if field.shift else value
+    encoded = f"(({value} & {mask}) << {field.low})" if field.low else f"({value} & {mask})"
+    stored = f"(descriptor >> {field.low})" if field.low else "descriptor"
+    read = f"{stored} & {mask}"
+    if field.upper is not None:
+        encoded = f"{encoded} | (({value} >> {field.width} & 1) << {field.upper})"
+        read = f"({read}) | (descriptor >> {field.upper} & 1) << {field.width}"
+    read = f"({c_type})({read})"
+    read = f"({read} << {field.shift})" if field.shift else read
+    notes = [field.title, bit_text(field)]
+    if field.shift:
+        notes.append(f"without its low {field.shift} bits")
+    if field.less:
+        notes.append(f"less {field.less}")
+    names = _names(field)
+    if field.cases and names is None:
+        notes.append("as the field holds it: " + ", ".join(dict.fromkeys(f"{stored} for {name}" for name, stored in _pairs(field))))
+    return Member(
+        c_type,
+        field.name,
+        f"{notes[0]}; {', '.join(notes[1:])}",
+        encoded,
+        f"{read} + {field.less}" if field.less else read,
+        [(f"{stem}_{field.name}_{name}".upper(), stored) for name, stored in (names or {}).items()],
+    )
+
+
+def _pairs(field: DescriptorField) -> Iterator[tuple[str, int]]:
+    return (pair for case in field.cases for pair in case.values.items())
+
+
+def _names(field: DescriptorField) -> dict[str, int] | None:
+    """The values with names; None where one name means two numbers.  Numbers that mean themselves have no names."""
+    names: dict[str, int] = {}
+    for name, stored in _pairs(field):
+        if names.setdefault(name, stored) != stored:
+            return None
+    return {} if all(name == str(stored) for name, stored in names.items()) else names
+
+
+# --- what is legal ----------------------------------------------------------------------------------------------------------
+
+
+def _checks(codec: Codec) -> Iterator[Check]:
+    """A condition for each field that not every number of its width is legal for, with the codec's kind and on any target."""
+    format = codec.format
+    for field in format.fields:
+        if field.fixed is not None:
+            yield Check(field.name, f"(descriptor >> {field.low} & {ones(field.width):#x}) == {field.fixed}")
+            continue
+        own = {other.name: other for other in format.fields}
+        tested = next((own[key] for case in field.cases for when in case.when for key in when if key in own), None)
+        if tested is None:
+            sets = {frozenset(codec.legal(field)): [0]} if field.cases else {}
+        else:
+            sets = {}
+            for stored in range(1 << width_of(tested)):
+                sets.setdefault(frozenset(codec.legal(field, tested.name, stored)), []).append(stored)
+        masks = {_mask(legal): numbers for legal, numbers in sets.items()}
+        if masks.keys() <= {_mask(range(1 << width_of(field)))}:
+            continue
+        *others, last = masks
+        text = f"{last:#x}u"
+        for mask in others:
+            text = f"({_among(tested, masks[mask])} ? {mask:#x}u : {text})"
+        yield Check(field.name, f"{text} >> {_stored(field)} & 1")
+
+
+def _mask(numbers: Iterable[int]) -> int:
+    return sum(1 << number for number in numbers)
+
+
+def _among(field: DescriptorField | None, numbers: list[int]) -> str:
+    """Whether a field holds one of the numbers."""
+    assert field is not None
+    if width_of(field) == 1:
+        return _stored(field) if numbers == [1] else f"!{_stored(field)}"
+    return f"{_mask(numbers):#x}u >> {_stored(field)} & 1"
+
+
+def _stored(field: DescriptorField) -> str:
+    """What a field of a decoded struct holds."""
+    value = f"fields.{field.name}"
+    value = f"({value} - {field.less})" if field.less else value
+    return f"({value} >> {field.shift})" if field.shift else value

@@ -1,0 +1,199 @@
+"""Probable mistakes in matrix descriptors.
+
+>>> [(each.field, each.rule) for each in suspicions(0x4000040000000040)]
+[('stride_byte_offset', 'bytes')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, field_of, memory_of, mode_of, reach, readable
+from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
+from ptxmma.matrices.product_operands import Multiplicand, product_operands
+from ptxmma.model import SharedMemory
+
+_DESCRIPTOR_BITS = 64
+#: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
+_MOST_GROUPS = 64
+
+
+class Suspicion(NamedTuple):
+    """A probable mistake in a descriptor."""
+
+    field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
+    rule: str  # "unused", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
+    text: str
+
+
+def suspicions(
+    descriptor: int,
+    majorness: str | None = None,
+    *,
+    matrix: Multiplicand | None = None,
+    unknown: int = 0,
+    database: DatabaseLike = None,
+) -> list[Suspicion]:
+    """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
+
+    - ``unused``: bits that belong to no field are set.
+    - ``base``: a base offset where nothing is swizzled.
+    - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
+    - ``zero``, ``overlap``: a stride with which neighbouring groups of lines overlap.
+    - ``phase``: a stride that is not a multiple of the swizzle's pattern.
+    - ``bytes``: a stride that looks as if it had been written in bytes, where the field counts units: that of one group of lines, or of
+      several if it would otherwise skip more than 64 groups.
+    - ``reach``: a stride that leads to addresses that no descriptor reaches.
+
+    Judges each stride that any operand behind a descriptor uses.  Where only some of them do, the text names them, and a field of 0 or 1
+    passes: both are customary for operands that ignore the stride.
+
+    Args:
+        descriptor: the 64 bits.
+        majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported, or for those that the matrix may have.
+        matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
+        unknown: a mask of bits that are not known; what depends on them is not reported.
+        database: where the facts come from; the packaged database by default.
+
+    Raises:
+        TypeError: something that is not an integer.
+        ValueError: bits that are not a descriptor, or an unknown majorness.
+    """
+    memory = memory_of(database)
+    descriptor &= ~unknown
+    unread = {field.name for field in memory.descriptor if unknown >> field.low & (1 << field.width) - 1}
+    if "swizzle" in unread:
+        return [*_unused(descriptor, memory)]
+    read = Descriptor.decode(descriptor, database=database)
+    every = [layout.majorness for layout in memory.layouts if read.swizzle in layout.swizzles]
+    if matrix is not None:
+        every = [each for each in every if matrix.element.name in readable(each, database)]
+    by_majorness = []
+    for each in every if majorness is None else [majorness]:
+        layout = canonical(memory, each, read.swizzle)
+        if matrix is None:
+            users, by_all = stride_users(layout, database), used_strides(layout, database)
+        else:
+            by_all = layout.used(matrix.lines, matrix.depth, matrix.element.bits)
+            users = {stride: [matrix.name.upper()] for stride in by_all}
+        known = {stride: names for stride, names in users.items() if STRIDES[stride] not in unread}
+        judged = [*_of_strides(read, layout, known, by_all & known.keys()), *(_in_bytes(read, layout, users) if known == users else ())]
+        by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
+    shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
+    return [*_unused(descriptor, memory), *_of_pattern(read, memory, unread, database), *shared]
+
+
+def used_strides(layout: Canonical, database: DatabaseLike = None) -> set[str]:
+    """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
+    used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database)]
+    return {stride for stride in STRIDES if all(stride in each for each in used)}
+
+
+def stride_users(layout: Canonical, database: DatabaseLike = None) -> dict[str, list[str]]:
+    """The operands that use ``"lbo"`` or ``"sbo"``, at least where they are largest: ``{"lbo": ["B of wgmma.sp"]}``.
+
+    A stride that no operand uses is left out.
+    """
+    users: dict[str, set[str]] = {}
+    for size, operands in _sizes(layout.layout.majorness, database).items():
+        for stride in layout.used(*size):
+            users.setdefault(stride, set()).update(operands)
+    return {stride: sorted(users[stride]) for stride in STRIDES if stride in users}
+
+
+def _sizes(majorness: str, database: DatabaseLike) -> dict[tuple[int, int, int], set[str]]:
+    """The operands that an instruction reads through a descriptor, by rows or columns, depth and bits of an element; a sparse A is packed.
+
+    Of the many widths that a form has, only the largest: a stride that a narrow operand does not use is meant all the same.
+    """
+    entries, types = catalog(database), readable(majorness, database)
+    known: dict[tuple[int, int, int], set[str]] | None = entries.database.memo.get(("described", majorness))
+    if known is None:
+        known = entries.database.memo[("described", majorness)] = {}
+        for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
+            if instruction.variant.extents == instruction.variant.largest:
+                operands = product_operands(instruction)
+                for each in (operands.a, operands.b):
+                    if each.described and each.element.name in types:
+                        size = (each.lines, each.depth, each.element.bits)
+                        known.setdefault(size, set()).add(f"{each.name.upper()} of {instruction.variant.instruction.family}")
+    return known
+
+
+def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
+    """Runs of bits between the fields, from the lowest up."""
+    ordered = sorted(memory.descriptor, key=lambda field: field.low)
+    for field, above in zip(ordered, [*ordered[1:], None], strict=True):
+        low, end = field.low + field.width, above.low if above else _DESCRIPTOR_BITS
+        if descriptor >> low & (1 << end - low) - 1:
+            bits = f"bit {low} is not 0; it is" if end - low == 1 else f"bits {end - 1}:{low} are not 0; they are"
+            most = (1 << field.width) - 1 << field.shift
+            yield Suspicion("", "unused", f"{bits} ignored; was {field.name} larger than the {most} that its field holds?")
+
+
+def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], database: DatabaseLike) -> Iterator[Suspicion]:
+    if "base_offset" in unread:
+        return
+    mode = mode_of(memory, read.swizzle)
+    if mode.bytes == memory.alignment:
+        if read.base_offset:
+            yield Suspicion("base_offset", "base", f"a base offset of {read.base_offset}, but nothing is swizzled: it has no effect")
+        return
+    if "start_address" in unread:
+        return
+    first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
+    needed = base_offset(read.swizzle, first, database=database)
+    layout = next(layout for layout in memory.layouts if read.swizzle in layout.swizzles)
+    swizzled = canonical(memory, layout.majorness, read.swizzle).swizzled
+    if swizzled(first, read.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
+        return
+    if read.base_offset:
+        text = f"a base offset of {read.base_offset}, but a pattern that starts at {first} needs {needed}"
+        yield Suspicion("base_offset", "pattern", text)
+    else:
+        text = (
+            f"{read.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
+            f"matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}"
+        )
+        yield Suspicion("start_address", "pattern", text)
+
+
+def _of_strides(read: Descriptor, layout: Canonical, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
+    group = layout.lines * layout.mode.bytes  # the smallest stride without overlap: a dense image has it from group to group
+    for stride in STRIDES:
+        name, field, value = stride.upper(), field_of(layout.memory, STRIDES[stride]), getattr(read, STRIDES[stride])
+        if stride not in by_all and (stride not in users or value <= 1 << field.shift):
+            continue
+        only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {name} here"
+        if value == 0:
+            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines start at one address{only}")
+        elif value < group:
+            text = f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap{only}"
+            yield Suspicion(field.name, "overlap", text)
+        elif value % layout.mode.pattern:
+            text = (
+                f"{name} = {value} is not a multiple of {layout.mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
+                + only
+            )
+            yield Suspicion(field.name, "phase", text)
+        if read.start_address + value >= reach(layout.memory):
+            text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {reach(layout.memory)}"
+            yield Suspicion(field.name, "reach", text + only)
+
+
+def _in_bytes(read: Descriptor, layout: Canonical, used: Iterable[str]) -> Iterator[Suspicion]:
+    group = layout.lines * layout.mode.bytes
+    values = {stride: getattr(read, STRIDES[stride]) for stride in used}
+    for stride, value in values.items():
+        field = field_of(layout.memory, STRIDES[stride])
+        raw, unit = value >> field.shift, 1 << field.shift
+        others = [other for name, other in values.items() if name != stride]
+        large = value > _MOST_GROUPS * max([group, *others])
+        if raw and raw % group == 0 and (large or (raw == group and group not in values.values())):
+            text = (
+                f"{stride.upper()} holds {raw}, which means {value} bytes, since the field counts units of {unit}: "
+                f"are {raw} bytes meant? They are {raw // unit} in the field"
+            )
+            yield Suspicion(field.name, "bytes", text)

@@ -1,0 +1,54 @@
+"""Descriptors: the numbers of 32 or 64 bits that instructions read, as fields."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.fields import SOME, Identifier, Name, Natural, Source, TargetName, Text, like
+from ptxmma.model.instruction import Statement
+
+_Bit = Annotated[int, Meta(ge=0, le=63)]
+
+
+class FieldCase(Entry, frozen=True, kw_only=True):
+    """The legal values of a field where ``when`` holds."""
+
+    when: tuple[Condition, ...] = ()  # of the kind and of other fields: {kind: "kind::f16", sparse: 0}
+    values: dict[Annotated[str, like(r"^[A-Za-z0-9_]+$", "a value")], Natural] = {}  # what the field holds for each; any number if empty
+    targets: Annotated[tuple[TargetName, ...], SOME] = ()  # on these and those that include one of them; on all if empty
+    source: Source = ""
+
+
+class DescriptorField(Entry, frozen=True, kw_only=True):
+    """A field of a descriptor."""
+
+    name: Identifier  # "start_address"
+    title: Text
+    low: _Bit  # lowest bit
+    width: Annotated[int, Meta(ge=1, le=64)]
+    upper: int | None = None  # one more bit, the highest of the value, where it lies apart from the others
+    shift: Natural = 0  # the field holds value >> shift
+    less: Natural = 0  # the field holds value - less
+    unit: Literal["", "bytes", "columns", "lanes"] = ""
+    default: int | None = None  # what the field holds where nobody says otherwise
+    fixed: int | None = None  # what the field always holds
+    cases: tuple[FieldCase, ...] = ()  # the legal values; where none of several cases applies, the field is 0
+    source: Source
+
+
+class DescriptorFormat(Entry, frozen=True, kw_only=True):
+    """A format of a descriptor: what each of its bits means."""
+
+    name: Identifier  # "tcgen05_instruction": start of its identifiers
+    title: Text
+    describes: Literal["matrix", "instruction", "columns"]  # what an instruction reads it for
+    family: Name  # "tcgen05": of the instructions that read it, or of all whose families begin so
+    kinds: tuple[Name, ...] = ()  # the values of the qualifier "kind" for which it is; for all if empty
+    bits: Literal[32, 64]
+    spare: Literal["ignored", "zero"]  # what is known of bits that belong to no field
+    fields: Annotated[tuple[DescriptorField, ...], SOME]
+    notes: tuple[Statement, ...] = ()
+    source: Source

@@ -1,0 +1,233 @@
+"""Descriptors: fields to bits and back, in Python and in C, at the command line."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
+from ptxmma.catalog.instructions import catalog
+from ptxmma.cli import main
+from ptxmma.matrices.descriptors import Codec, codec, instruction_descriptor
+from ptxmma.model import DescriptorField, DescriptorFormat
+
+_SPEC = catalog().database.spec
+_CODECS = [codec(format.describes, format.family, kind=kind) for format in _SPEC.descriptors for kind in format.kinds or ("",)]
+
+
+def _id(codec: Codec) -> str:
+    return f"{codec.format.name}-{codec.kind}"
+
+
+def _legal(codec: Codec, chance: random.Random, count: int) -> Iterator[int]:
+    """Descriptors that are legal on some target, by chance: each has some fields of the one before."""
+    fields = codec.format.fields
+    bits = sum((min(codec.legal(field)) if field.fixed is None else field.fixed) << field.low for field in fields)
+    assert not codec.mistakes(bits)
+    for _ in range(count):
+        for field in chance.choices(fields, k=8):
+            mask = ((1 << field.width) - 1) << field.low | (1 << field.upper if field.upper is not None else 0)
+            changed = bits & ~mask | chance.getrandbits(codec.format.bits) & mask
+            bits = bits if codec.mistakes(changed) else changed
+        yield bits
+
+
+@pytest.mark.parametrize("codec", _CODECS, ids=_id)
+def test_what_is_decoded_encodes_to_the_same_bits(codec: Codec) -> None:
+    seen = set(_legal(codec, random.Random(1), 300))
+    assert len(seen) > 100
+    for bits in seen:
+        assert codec.encode(**codec.decode(bits)) == bits
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "bits"),
+    [
+        ("f16", {"dtype": "f32", "atype": "bf16", "btype": "bf16", "m": 128, "n": 256}, 1 << 4 | 1 << 7 | 1 << 10 | 32 << 17 | 8 << 24),
+        ("kind::tf32", {"m": 64, "n": 8, "a_majorness": "MN"}, 1 << 4 | 2 << 7 | 2 << 10 | 1 << 15 | 1 << 17 | 4 << 24),
+        ("i8", {"atype": "s8", "btype": "u8", "m": 128, "n": 16, "saturate": True}, 1 << 3 | 2 << 4 | 1 << 7 | 2 << 17 | 8 << 24),
+        ("f8f6f4", {"dtype": "f16", "atype": "e2m1", "btype": "e5m2", "m": 64, "n": 8, "sparse": 1, "sparsity_selector": 2,
+                    "max_shift": 16}, 2 | 1 << 2 | 5 << 7 | 1 << 10 | 1 << 17 | 4 << 24 | 2 << 30),
+        ("mxf8f6f4", {"atype": "e4m3", "btype": "e3m2", "m": 256, "n": 96, "scale_a_id": 3, "scale_b_id": 1},
+         1 << 4 | 4 << 10 | 12 << 17 | 1 << 23 | 2 << 27 | 3 << 29),
+        ("mxf4nvf4", {"scale_type": "ue4m3", "m": 128, "n": 8, "k": 96}, 1 << 7 | 1 << 10 | 1 << 17 | 1 << 27 | 1 << 31),
+        ("mxf4", {"m": 128, "n": 8, "k": 128}, 1 << 3 | 1 << 7 | 1 << 10 | 1 << 17 | 1 << 23 | 1 << 27),
+    ],
+)  # fmt: skip
+def test_instruction_descriptors_by_the_tables_of_the_manual(kind: str, fields: dict[str, Any], bits: int) -> None:
+    assert instruction_descriptor(kind, **fields) == bits
+    decoded = codec("instruction", kind=kind).decode(bits)
+    assert {name: decoded[name] for name in fields} == {name: int(value) if value is True else value for name, value in fields.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        ("f16", {"dtype": "f32", "atype": "e4m3"}, "atype = e4m3 is not legal with kind::f16; allowed: f16, bf16"),
+        ("f16", {"m": 100}, "m = 100 has no encoding in a descriptor with kind::f16; allowed: multiples of 16 from 0 to 496"),
+        ("f16", {"saturate": 1}, "saturate = 1 has no encoding in a descriptor with kind::f16; allowed: 0"),
+        ("f16", {"sparsity_selector": 1}, "sparsity_selector = 1 has no encoding in a descriptor with kind::f16; allowed: 0"),
+        ("f16", {"scale_type": "ue8m0"}, "has no field 'scale_type'; it has sparsity_selector, sparse,"),
+        ("f16", {"dtype": None}, "needs dtype; allowed: f16, f32"),
+        ("f8f6f4", {"atype": "e2m1", "btype": "e2m1", "a_majorness": "MN"}, "a_majorness = MN is not legal with kind::f8f6f4; allowed: K"),
+        ("mxf4", {"a_majorness": "MN"}, "a_majorness = MN is not legal with kind::mxf4; allowed: K"),
+        ("f17", {}, "unknown kind 'f17'; known: tf32, f16,"),
+        ("", {}, "the descriptor depends on the kind; known: tf32, f16,"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_is_legal(kind: str, fields: dict[str, Any], message: str) -> None:
+    given = {"m": 128, "n": 64} | ({"dtype": "f32", "atype": "f16", "btype": "f16"} if kind == "f16" else {})
+    given |= {"dtype": "f32"} if kind == "f8f6f4" else {}
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        instruction_descriptor(kind, **{name: value for name, value in (given | fields).items() if value is not None})
+
+
+def test_targets_have_values_of_their_own() -> None:
+    """K of 96 is that of sm_103a; sm_107a has a second bit of K and another version of sparsity."""
+    given = {"m": 128, "n": 64}
+    assert codec("instruction", kind="mxf4", target="sm_103a").encode(**given, k=96) >> 31 == 1
+    with pytest.raises(ValueError, match=re.escape("k = 96 is not legal with kind::mxf4 on sm_100a; allowed: 64; 96 on sm_103a")):
+        codec("instruction", kind="mxf4", target="B200").encode(**given, k=96)
+    sparse = {target: codec("instruction", kind="mxf4", target=target).encode(**given, sparse=1) for target in ("sm_100a", "sm_107a")}
+    assert sparse["sm_107a"] - sparse["sm_100a"] == 1 << 12
+    assert codec("instruction", kind="mxf4", target="sm_100a").mistakes(sparse["sm_107a"])
+    assert not codec("instruction", kind="mxf4").mistakes(sparse["sm_107a"])
+
+
+def test_mistakes_name_the_field_and_the_bits() -> None:
+    wrong = codec("instruction", kind="f16").mistakes(0x8400490 | 1 << 3 | 1 << 6 | 4 << 7 | 1 << 23)
+    assert [(each.field, each.text) for each in wrong] == [
+        ("saturate", "saturate holds 1; allowed: 0"),
+        ("atype", "atype holds 5; allowed: 0 (f16), 1 (bf16)"),
+        ("", "bit 6 must be 0"),
+        ("", "bit 23 must be 0"),
+    ]
+    with pytest.raises(ValueError, match="not a 32-bit number"):
+        codec("instruction", kind="f16").decode(1 << 32)
+
+
+# --- C ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def include(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers")
+
+
+@pytest.fixture(scope="module")
+def headers(include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source = '#include "ptxmma/descriptors.h"\n'
+    return library(compiler, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
+
+
+def _structure(format: DescriptorFormat) -> Any:
+    fields: list[tuple[str, Any]] = [(field.name, ctypes.c_uint32) for field in format.fields if field.fixed is None]
+    return type(format.name, (ctypes.Structure,), {"_fields_": fields})
+
+
+def _unit(field: DescriptorField, stored: int) -> int:
+    """What a member of the struct is where the field holds a number."""
+    return (stored << field.shift) + field.less
+
+
+@pytest.mark.parametrize("codec", _CODECS, ids=_id)
+def test_c_encodes_decodes_and_judges_as_python_does(codec: Codec, headers: ctypes.CDLL) -> None:
+    """Legal descriptors, and the same with one bit changed."""
+    format, chance = codec.format, random.Random(2)
+    word: Any = {32: ctypes.c_uint32, 64: ctypes.c_uint64}[format.bits]
+    structure = _structure(format)
+    encode, decode, judge = (getattr(headers, f"ptxmma_{format.name}_{verb}") for verb in ("encode", "decode", "is_legal"))
+    encode.restype, encode.argtypes = word, [structure]
+    decode.restype, decode.argtypes = structure, [word]
+    judge.restype, judge.argtypes = ctypes.c_int, [*([ctypes.c_int] if format.kinds else ()), word]
+    every = [kind for other in _SPEC.descriptors if other.family == format.family for kind in other.kinds]
+    kind = [every.index(codec.kind)] if codec.kind else []
+    for bits in _legal(codec, chance, 300):
+        stored = {each.field.name: _unit(each.field, each.stored) for each in codec.explain(bits) if each.field.fixed is None}
+        fields = decode(bits)
+        assert {name: getattr(fields, name) for name in stored} == stored
+        assert encode(fields) == bits
+        assert judge(*kind, bits) == 1
+        changed = bits ^ 1 << chance.randrange(format.bits)
+        assert judge(*kind, changed) == (not codec.mistakes(changed)), hex(changed)
+
+
+def test_descriptors_are_constants_in_cpp(include: Path, tmp_path: Path) -> None:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "constant.cpp"
+    source.write_text(
+        """#include "ptxmma/descriptors.h"
+constexpr uint32_t bits() {
+  ptxmma_tcgen05_instruction fields{};
+  fields.dtype = PTXMMA_TCGEN05_INSTRUCTION_DTYPE_F32;
+  fields.atype = fields.btype = PTXMMA_TCGEN05_INSTRUCTION_ATYPE_BF16;
+  fields.m = 128;
+  fields.n = 256;
+  return ptxmma_tcgen05_instruction_encode(fields);
+}
+static_assert(bits() == 0x8400490, "");
+static_assert(ptxmma_tcgen05_instruction_is_legal(PTXMMA_TCGEN05_KIND_F16, bits()), "");
+static_assert(!ptxmma_tcgen05_instruction_is_legal(PTXMMA_TCGEN05_KIND_TF32, bits()), "");
+""",
+        encoding="utf-8",
+    )
+    run(compiler, "-std=c++14", *WARNINGS, f"-I{include}", "-c", source, "-o", tmp_path / "constant.o")
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------
+
+
+def _run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["descriptor", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_command_makes_and_reads_instruction_descriptors() -> None:
+    assert _run("instruction", "f16", "m=128", "n=256", "dtype=f32", "atype=bf16", "btype=bf16") == (0, "0x08400490\n")
+    code, text = _run("instruction", "f16", "0x8400490")
+    assert code == 0
+    assert re.search(r"^atype +9:7 +1 +bf16 +element type of A$", text, re.M), text
+    code, text = _run("instruction", "mxf4", "0x8400490", "--json")
+    answer = json.loads(text)
+    assert code == 1
+    assert [each["field"] for each in answer["mistakes"]] == ["scale_b_id", "scale_type"]
+    assert next(each for each in answer["fields"] if each["field"] == "k") == {
+        "field": "k", "bits": "3,31", "holds": 0, "value": 64, "unit": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("f17", "0"), "unknown kind 'f17'"),
+        (("f16", "m=128"), "needs dtype"),
+        (("f16", "m=128", "128"), "'128' is not a field; write field=value, or the bits alone"),
+        (("f16", "0", "1"), "'1' follows the bits"),
+        (("f16", "x"), "'x' is not an integer"),
+        (("f16", "0x100000000"), "not a 32-bit number"),
+        (("mxf4", "m=128", "n=8", "k=96", "--target", "sm_100a"), "k = 96 is not legal with kind::mxf4 on sm_100a"),
+    ],
+)
+def test_the_command_refuses_what_is_not_a_descriptor(arguments: tuple[str, ...], message: str) -> None:
+    code, text = _run("instruction", *arguments)
+    assert code == 2
+    assert message in text
+
+
+def test_the_library_offers_descriptors() -> None:
+    assert ptxmma.descriptors.instruction_descriptor is instruction_descriptor
