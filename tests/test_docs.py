@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import doctest
 import functools
+import io
 import itertools
 import json
 import re
@@ -439,7 +441,7 @@ def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str],
             for form in instruction.forms:
                 assert form.syntax in text, group.path
                 for operand in form.operands:
-                    assert f"``{operand.name}``\n     - {rest.text(operand.title)}" in text, group.path
+                    assert f'"``{operand.name}``","{rest.text(operand.title)}"' in text, group.path
     for erratum in catalog.database.spec.errata:
         assert rest.text(erratum.holds) in outputs["errata.rst"]
 
@@ -476,7 +478,8 @@ def test_errata_are_on_the_pages_that_they_concern(catalog: Catalog, groups: lis
 
 def rows(text: str) -> list[list[str]]:
     """The cells of every table of a page."""
-    return [row.split("\n     - ") for row in re.findall(r"^   \* - (.*(?:\n     - .*)*)", text, re.M)]
+    written = re.findall(r'^ {3}((?:"(?:[^"]|"")*",?)+)$', text, re.M)
+    return [row for line in written for row in csv.reader(io.StringIO(line))]
 
 
 def test_pages_have_what_chips_were_seen_to_do(groups: list[FormGroup], outputs: dict[str, str]) -> None:

@@ -84,3 +84,15 @@ def test_answers_fold_away(page: Any, site: Path) -> None:
     assert not first.locator("pre").is_visible()
     first.locator("summary").click()
     assert first.locator("pre").is_visible()
+
+
+def test_the_tree_of_pages_is_open_at_the_page(page: Any, site: Path) -> None:
+    page.goto((site / "reference/mma/m16n8k16-f16.html").as_uri())
+    tree = page.locator(".sidebar-tree")
+    assert tree.locator(".current-page > a").inner_text() == "mma m16n8k16: f16, bf16"
+    assert tree.locator("input:checked").count() == 2
+    assert tree.get_by_role("link", name="mma m16n8k8: tf32", exact=True).is_visible()
+    assert not tree.get_by_role("link", name="ldmatrix m8n8: b16", exact=True).is_visible()
+    addresses = tree.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert len(addresses) > 100
+    assert all((site / "reference/mma" / address).is_file() for address in addresses)

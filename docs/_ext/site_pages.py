@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
+from sphinx.environment.adapters.toctree import global_toctree_for_doc
 
 from ptxmma import paths
 
@@ -70,40 +71,43 @@ def _write(app: Sphinx, error: Exception | None) -> None:
             path.write_text(_REDIRECT.format(html.escape(to)), encoding="utf-8")
 
 
-def _navigate_by_titles(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: nodes.document | None) -> None:
-    """Called by Sphinx for each page, before the theme: the tree of all pages is made without their sections, which it does not show.
-
-    Sphinx copies the sections of all pages and then drops them, for every page: half of the time that writing a page takes.
-    """
-    whole, env = context["toctree"], app.env
-
-    def titles_alone(**options: Any) -> str:
-        sections = env.tocs
-        env.tocs = _titles(env)
-        try:
-            tree: str = whole(**options)
-        finally:
-            env.tocs = sections
-        return tree
-
-    context["toctree"] = titles_alone
+def _share_tree(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: nodes.document | None) -> None:
+    """Called by Sphinx for each page, before the theme: the theme gets the same tree for every page, so that it makes its own once."""
+    context["toctree"] = lambda **options: _tree(app.builder, **options)
 
 
-@functools.lru_cache(maxsize=1)
-def _titles(env: BuildEnvironment) -> dict[str, nodes.bullet_list]:
-    """The contents of every page without its sections, but with the lists of other pages in them."""
-    titles = {}
-    for document, contents in env.tocs.items():
-        titles[document] = short = contents.deepcopy()
-        for entry in short.children:
-            for sections in entry.children[1:]:
-                sections.children = list(sections.findall(addnodes.toctree))
-            entry.children = [part for part in entry.children if part.children]
-    return titles
+@functools.cache
+def _tree(builder: StandaloneHTMLBuilder, **options: Any) -> str:
+    """The tree of all pages, with links from the root.  To make one for every page takes longer than all else in writing it."""
+    tree = global_toctree_for_doc(builder.env, builder.config.root_doc, builder, tags=builder.tags, **options)
+    return str(builder.render_partial(tree)["fragment"])
+
+
+def _open_tree(app: Sphinx, page: str, _template: str, context: dict[str, Any], _document: nodes.document | None) -> None:
+    """Called by Sphinx for each page, after the theme: the tree is open at this page, and its links start there."""
+    tree = _opened(str(context["furo_navigation_tree"]), app.builder.get_target_uri(page), "current current-page")
+    parent = _parent(app, page)
+    while parent:
+        tree = _opened(tree, app.builder.get_target_uri(parent), "current")
+        parent = _parent(app, parent)
+    context["furo_navigation_tree"] = re.sub(r'(?<= href=")(?!#)', "../" * page.count("/"), tree)
+
+
+def _parent(app: Sphinx, page: str) -> str | None:
+    """The page whose contents list a page; none of the first page, and of those that Sphinx adds."""
+    parent: str | None = app.builder.relations.get(page, [None])[0]
+    return parent
+
+
+def _opened(tree: str, address: str, classes: str) -> str:
+    """The tree with more classes for the entry of an address, and with its own entries shown."""
+    entry = re.compile(rf'(<li class="[^"]*)("><a [^>]*href="{re.escape(address)}">.*?</a>)(<input)?')
+    return entry.sub(lambda match: f"{match[1]} {classes}{match[2]}" + ('<input checked=""' if match[3] else ""), tree)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("build-finished", _write)
-    app.connect("html-page-context", _navigate_by_titles, priority=400)
+    app.connect("html-page-context", _share_tree, priority=400)
+    app.connect("html-page-context", _open_tree, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -62,7 +62,15 @@ def name(value: str) -> str:
 
 def sql(catalog: Catalog) -> str:
     """The whole script."""
-    tables = list(tables_of(catalog))
+    return _script(catalog, list(tables_of(catalog)))
+
+
+def views(catalog: Catalog) -> str:
+    """The script without its tables: the views alone."""
+    return _script(catalog, [])
+
+
+def _script(catalog: Catalog, tables: Sequence[Table]) -> str:
     keys = {table.name: table.key[0] for table in tables if table.key}
     qualifiers = dict.fromkeys(qualifier for entry in catalog.database.spec.instructions for qualifier in entry.qualifiers)
     extents = dict.fromkeys(extent for instruction in catalog.all() for extent in instruction.extents if extent not in qualifiers)

@@ -28,7 +28,7 @@ def page(catalog: Catalog) -> dict[str, Any]:
     )
     rows = ((rest.code(table.name), rest.text(table.description), f"{len(table.rows):,}") for table in tables)
     return {
-        "views": rest.table(("View", "Rows"), _views(script.sql(catalog))),
+        "views": rest.table(("View", "Rows"), _views(script.views(catalog))),
         "tables": rest.table(*rest.dense(("Table", "A row is", "Rows"), rows)),
         "columns": rest.table(*rest.dense(("Table", "Column", "Type", "Meaning"), columns)),
     }

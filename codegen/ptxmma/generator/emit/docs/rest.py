@@ -24,7 +24,7 @@ TIMES = pictures.TIMES
 #: A space at which no line breaks.
 SPACE = "\u00a0"
 #: Where the next line of a cell is indented; blank lines stay empty.
-_BREAK = re.compile(r"\n(?=[^\n])")
+_BREAK, _INDENTED = re.compile(r"\n(?=[^\n])"), "\n   "
 _SECTION = re.compile(r"\d+(\.\d+)+")
 
 
@@ -67,12 +67,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") 
     if not lines:
         return ""
     classes = f"   :class: {kind}\n" if kind else ""
-    return f".. list-table::\n   :header-rows: 1\n   :widths: auto\n{classes}\n{_row(header)}{''.join(lines)}"
+    return f".. csv-table::\n   :header-rows: 1\n   :widths: auto\n{classes}\n{_row(header)}{''.join(lines)}"
 
 
 def _row(cells: Sequence[str]) -> str:
-    body = "\n     - ".join([_BREAK.sub("\n       ", cell) if "\n" in cell else cell for cell in cells])
-    return f"   * - {body}\n"
+    quoted = ",".join(f'"{_BREAK.sub(_INDENTED, cell)}"' for cell in (cell.replace('"', '""') for cell in cells))
+    return f"   {quoted}\n"
 
 
 def dense(header: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
