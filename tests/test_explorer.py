@@ -384,6 +384,22 @@ def test_what_is_suspicious_in_a_descriptor_is_said(page: Any) -> None:
     assert said
 
 
+def test_the_image_is_that_of_the_descriptor(catalog: Catalog, page: Any) -> None:
+    """Without an instruction, one that takes a descriptor is shown."""
+    bits = Descriptor(start_address=2048, leading_byte_offset=16, stride_byte_offset=512, swizzle="64B").encode()
+    _go(page, f"v=memory&bits={bits:#018x}")
+    assert "descriptor" in {operand.kind for form in catalog.find(_state(page, "i")).forms for operand in form.operands}
+    field = functools.partial(page.get_by_label, exact=True)
+    assert [field(label).input_value() for label in ("Start", "LBO", "SBO")] == ["2048", "16", "512"]
+    assert page.get_by_role("tabpanel").get_by_text("at 2048 · LBO 16, SBO 512").is_visible()
+    assert page.get_by_role("button", name="That of the image").count() == 0
+    field("Descriptor").fill(f"{bits + 2:#018x}")
+    page.keyboard.press("Enter")
+    assert "It starts 32 bytes behind the image" in page.get_by_text("behind the image").inner_text()
+    page.get_by_role("button", name="That of the image").click()
+    assert Descriptor.decode(int(field("Descriptor").input_value(), 16)).start_address == 0
+
+
 def test_a_descriptor_is_edited_both_ways(page: Any) -> None:
     _go(page, f"i={_WGMMA}&v=memory&bits=0x4000004000010040")
     field = functools.partial(page.get_by_label, exact=True)
@@ -403,8 +419,7 @@ def test_a_descriptor_is_edited_both_ways(page: Any) -> None:
     assert "start_address = 8 has no encoding" in page.get_by_text("has no encoding").inner_text()
     field("Descriptor").fill("0x4000004000010040")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Show as image").click()
-    assert _state(page, "image").split(",")[2:] == ["128B", "64", "64", "1024", "16", "1024"]
+    assert [field(label).input_value() for label in ("Start", "LBO", "SBO", "Base offset")] == ["1024", "16", "1024", "0"]
     field("Descriptor").fill("descriptor")
     page.keyboard.press("Enter")
     assert "is not a 64-bit number" in page.get_by_text("is not a 64-bit number").inner_text()

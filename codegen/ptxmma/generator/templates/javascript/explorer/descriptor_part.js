@@ -5,7 +5,6 @@ import { suspicions } from "../suspicions.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
 
 /** @typedef {import("../images.js").MemoryImage} MemoryImage */
-/** @typedef {import("../index.d.ts").DescriptorFields} DescriptorFields */
 /** @typedef {import("../index.d.ts").MemoryFacts} MemoryFacts */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
@@ -89,19 +88,10 @@ export class DescriptorPart {
       return h("tr", {}, h("th", { scope: "row", class: `field-${place}`, title }, name.replaceAll("_", " ")), h("td", {}, `${low + width - 1}:${low}`), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
     });
     const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
-    const use = h("button", { type: "button", onclick: () => this.#used(fields) }, "Show as image");
     const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
-    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), foreign && h("div", { class: "row" }, use, back));
-  }
-
-  /**
-   * An image with the strides of a descriptor.
-   * @param {DescriptorFields} fields
-   */
-  #used(fields) {
-    const { type, majorness, x, k } = this.image ?? { type: "", majorness: "", x: "", k: "" };
-    const image = [type, majorness, fields.swizzle, x, k, fields.start_address || "", fields.leading_byte_offset, fields.stride_byte_offset, fields.base_offset || ""].join(",");
-    this.store.set({ image: image.replace(/,+$/, ""), bits: "", access: "0,0" });
+    const behind = Number(fields.start_address) - (this.image?.start ?? 0);
+    const note = behind > 0 ? `It starts ${behind} bytes behind the image, which begins where the swizzle pattern does.` : "The image has another one.";
+    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), foreign && h("p", { class: "row" }, note, back));
   }
 
   /**

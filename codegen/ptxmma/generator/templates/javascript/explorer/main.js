@@ -25,7 +25,10 @@ const reference = document.documentElement.dataset.reference;
 
 const store = new Store();
 const picker = new Picker(store);
-const search = new SearchBox((set) => store.set({ at: "", choose: "", middle: "", ...set }));
+const search = new SearchBox((set) => {
+  const described = set.bits ? { image: "", i: isDescribed(current()) ? store.state.i : describedExample() } : {};
+  store.set({ at: "", choose: "", middle: "", ...described, ...set });
+});
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
@@ -69,7 +72,24 @@ function current() {
   return instructionOf(group, group.numbers[0]);
 }
 
+/**
+ * Whether descriptors say where its matrices lie.
+ * @param {Instruction} instruction
+ */
+function isDescribed(instruction) {
+  return instruction.forms.some((form) => form.operands.some((operand) => operand.kind === "descriptor"));
+}
+
+/** An instruction for a descriptor that is shown without one. */
+function describedExample() {
+  return instructionGroups().map((group) => instructionOf(group, group.numbers[group.numbers.length - 1])).find(isDescribed)?.canonical;
+}
+
 store.follow((state, changed) => {
+  if (state.bits && !state.i) {
+    state.i = describedExample() ?? "";
+    changed.add("i");
+  }
   const instruction = current();
   const view = views.find(([name]) => name === state.v) ?? views[0];
   if (changed.has("i")) {

@@ -2,7 +2,7 @@
 
 import { database } from "../database.js";
 import { accessPatterns, bankWords } from "../bank_accesses.js";
-import { memoryFacts } from "../descriptors.js";
+import { decodedDescriptor, memoryFacts } from "../descriptors.js";
 import { MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
@@ -50,7 +50,7 @@ export class MemoryView {
    */
   update(instruction, state, changed) {
     const options = imageOptions(instruction, state);
-    if (["image", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
+    if (["image", "bits", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
     if (this.image) this.#costs(state);
     this.descriptor.update(this.image, state, DEPTH_BYTES);
   }
@@ -140,7 +140,8 @@ export class MemoryView {
 }
 
 /**
- * What the URL says of an image, or what suits the instruction.
+ * What the URL says of an image and of its descriptor, or what suits the instruction.  The image of a descriptor that starts inside of a
+ * swizzle pattern, as those of steps along k do, begins where the pattern does.
  * @param {Instruction} instruction
  * @param {State} state
  * @returns {ImageOptions}
@@ -153,10 +154,15 @@ function imageOptions(instruction, state) {
   const major = majorness || facts.layouts[0].majorness;
   const left = operands.find((operand) => instruction.places[operand.name] === "left" && readableTypes(major).includes(operand.type));
   const element = type || left?.type || readableTypes(major)[1];
-  const mode = facts.swizzles.find((each) => each.name === swizzle) ?? facts.swizzles[facts.swizzles.length - 1];
+  const fields = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? decodedDescriptor(BigInt(state.bits)) : null;
+  const wanted = fields ? String(fields.swizzle) : swizzle;
+  const mode = facts.swizzles.find((each) => each.name === wanted) ?? facts.swizzles[facts.swizzles.length - 1];
   const panel = (mode.bytes * 8) / database.types[element].bits;
   const wide = major === facts.layouts[0].majorness;
-  return { type: element, majorness: major, swizzle: mode.name, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(64, panel) : 64), start: given(start) ?? 0, lbo: given(lbo), sbo: given(sbo), baseOffset: given(base) ?? 0 };
+  const size = { type: element, majorness: major, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(64, panel) : 64) };
+  if (!fields) return { ...size, swizzle: mode.name, start: given(start) ?? 0, lbo: given(lbo), sbo: given(sbo), baseOffset: given(base) ?? 0 };
+  const [at, leading, strided, offset] = ["start_address", "leading_byte_offset", "stride_byte_offset", "base_offset"].map((name) => Number(fields[name]));
+  return { ...size, swizzle: wanted, start: at - (at % mode.bytes), lbo: leading, sbo: strided, baseOffset: offset };
 }
 
 /** @param {ImageOptions} options */
