@@ -187,6 +187,21 @@ def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime 
 
 
 @main.command()
+@click.argument("tvm", type=_FOLDER)
+@spec_options
+@_recording
+def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
+    """Compare layouts of tensor memory and sizes of products with CuTe, and with TVM's checkout in the folder TVM."""
+    from ptxmma_proof.peers import tensor_record
+
+    def run(day: str) -> Result:
+        outcome = tensor_record.run(read(spec, overlay), day, tvm)
+        return Result(outcome.words(), outcome.record, outcome.agrees)
+
+    _finish(run, record, date)
+
+
+@main.command()
 @click.argument("text", type=_FOLDER)
 @spec_options
 @_ptxas

@@ -5521,7 +5521,7 @@ INSERT INTO tensor_layouts VALUES
 (7,6,'layout_g','D of M = 32: a quarter of the columns in each 32 lanes','tensor-accumulator','','[{"m":[32]}]','32','','9.7.16.10.5.7'),
 (8,7,'a_full','A with a lane for each row: M = 128, or 256 in a pair, where each CTA has half of the rows','tensor-matrix','','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','bits','','9.7.16.10.5'),
 (9,8,'a_half','A of M = 64 without .ws: 16 rows in each 32 lanes, the same lanes as D','tensor-matrix','','[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"m":[64]}]','bits','','9.7.16.10.5'),
-(10,9,'a_twice','A of M = 128 in a pair, dense: each CTA has half of the rows, and a copy of them in lanes 64 to 127','tensor-matrix','','[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"m":[128]}]','bits','','CuTe, TmemAllocMode::Duplicated'),
+(10,9,'a_twice','A of M = 128 in a pair, dense, and of M = 64 with .ws: each CTA has 64 rows, and a copy of them in lanes 64 to 127','tensor-matrix','','[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"m":[128]},{"name":["tcgen05.mma.ws","tcgen05.mma.ws.sp"],"m":[64]}]','bits','','CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout'),
 (11,10,'scales_a','scale factors of A','tensor-scales','a','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','8','','9.7.16.10.7.2'),
 (12,11,'scales_b','scale factors of B; each CTA of a pair has those of all columns','tensor-scales','b','[{"cta_group":["cta_group::1"],"m":[128]},{"cta_group":["cta_group::2"],"m":[256]}]','8','','9.7.16.10.7.3'),
 (13,12,'metadata_wide','metadata for elements of 8 and 4 bits: two columns, a lane for each row','tensor-metadata','','[{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8","kind::mxf4","kind::mxf4nvf4"],"cta_group":["cta_group::1"],"m":[128]},{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8","kind::mxf4","kind::mxf4nvf4"],"cta_group":["cta_group::2"],"m":[256]}]','4','','9.7.16.10.8.4.6'),
@@ -6190,7 +6190,9 @@ INSERT INTO errata VALUES
 ('tcgen05-exclusive-columns','PTX ISA 9.4, 9.7.18.7.1','With .exclusive, nCols is a multiple of 32 up to 512, or 576 on sm_107.','It is. Assemblers accept every multiple of 32 that is not 0, on every target, negative ones too.','ptxas 13.4 and 13.5 accept 608, 2147483648 and -32 for sm_100a, and refuse 33 and 4294967296.','tcgen05.management',NULL,'accepted',0,130),
 ('tcgen05-shift-example','9.7.16.9.3','The syntax is tcgen05.shift.cta_group.down, and the examples have .down before .cta_group.','Either order is accepted; the database spells the instruction as the syntax does.','ptxas 12.8 to 13.5 accept both.','tcgen05.management',NULL,'misprint',0,131),
 ('tcgen05-commit-sync-restrict','PTX ISA 9.4, 9.7.18.12.1','tcgen05.commit takes .sync_restrict::shared::read::mma::a.','It does, on sm_107. Assemblers also accept .sync_restrict::shared::cta and .sync_restrict::shared::cluster, which belong to other instructions, on every target.','ptxas 13.4 and 13.5 accept one of them; earlier releases refuse both.','tcgen05.management',NULL,'accepted',0,132),
-('tcgen05-cp-descriptor-constant','9.7.16.9.2','s-desc of tcgen05.cp is a 64-bit register.','It is. Assemblers accept any constant in its place.','ptxas 12.8 to 13.5 accept 0, -1 and 4294967296.','tcgen05.cp',NULL,'accepted',0,133);
+('tcgen05-cp-descriptor-constant','9.7.16.9.2','s-desc of tcgen05.cp is a 64-bit register.','It is. Assemblers accept any constant in its place.','ptxas 12.8 to 13.5 accept 0, -1 and 4294967296.','tcgen05.cp',NULL,'accepted',0,133),
+('tcgen05-layout-e-organization','9.7.16.10.5','Layout E, M = 64 with .ws, has the organization 2x3.','It has 2x2: two halves of the columns, 64 lanes each. PTX ISA 9.4 says so.','CuTe and TVM lay D out so.','tcgen05.mma',NULL,'misprint',1,134),
+('tcgen05-k96-one-cta','9.7.16.2.1','Table 39 has K = 96 of kind::mxf4 and kind::mxf4nvf4 in pairs of CTAs only.','One CTA takes K = 96, too, with M = 128. PTX ISA 9.4 says so.','CuTe has SM103_MXF4_ULTRA_SS_VS for one CTA.','tcgen05.mma',NULL,'misprint',1,135);
 
 INSERT INTO quirks VALUES
 (1,'wmma-stride',0,'ptxas','11.7','','','','[{"family":["wmma"],"operand":["stride"]}]',0,1,NULL,NULL,1,1),
@@ -57191,7 +57193,8 @@ INSERT INTO witnesses VALUES
 ('compiler for NVIDIA H200','compiler','CUDA 13.0, nvcc V13.0.88; SHA-256 of its ptxas','daba837a68265cae38c832d13399b61dab811891de9b8914defddef143b849f2','2026-11-22'),
 ('nvidia-cutlass','peer','4.2.0.0','7bf1973914d0f12d10cbd93ac3c8c2d11fc403cadbaf9b59d0e1722a4ab9e26c','2026-11-21'),
 ('compiler for nvidia-cutlass','compiler','nvcc 13.0, V13.0.88','','2026-11-21'),
-('PyTorch','peer','2.13.0','','2026-11-21');
+('PyTorch','peer','2.13.0','','2026-11-21'),
+('TVM','peer','5d4dc8721307','98b0a49721f3266e6d5272d229ab020ac2bac379c2d5000058974f00ec86184a','2026-11-23');
 
 INSERT INTO assembler_answers VALUES
 (0,'12.8','sm_100a'),

@@ -183,12 +183,12 @@ export function a_half(row: number, col: number, bits: number): [lane: number, c
 export function a_half_inverse(lane: number, column: number, bit: number, bits: number): [row: number, col: number];
 
 /**
- * A of M = 128 in a pair, dense: each CTA has half of the rows, and a copy of them in lanes 64 to 127.
+ * A of M = 128 in a pair, dense, and of M = 64 with .ws: each CTA has 64 rows, and a copy of them in lanes 64 to 127.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.
  * `copy` may be left out: 0.
  * `bits`: the width of an element, or of its container.
- * Source: CuTe, TmemAllocMode::Duplicated.
+ * Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
  */
 export function a_twice(row: number, col: number, bits: number, copy?: number): [cta: number, lane: number, column: number, bit: number];
 
@@ -197,7 +197,7 @@ export function a_twice(row: number, col: number, bits: number, copy?: number): 
  *
  * -> row, col, copy.
  * `bits`: the width of an element, or of its container.
- * Source: CuTe, TmemAllocMode::Duplicated.
+ * Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
  */
 export function a_twice_inverse(cta: number, lane: number, column: number, bit: number, bits: number): [row: number, col: number, copy: number];
 

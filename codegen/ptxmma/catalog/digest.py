@@ -12,7 +12,7 @@ from typing import cast
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.model import Database, Layout
+from ptxmma.model import Database, Layout, TensorLayout
 from ptxmma.model.bitmap import BitMap
 
 #: Digits of a digest.
@@ -47,6 +47,13 @@ def computed(instruction: Instruction) -> str:
     descriptor's bits, the swizzles and the formulas of the canonical layouts.
     """
     return _digest(_computed(instruction))
+
+
+def tensor_layout(layout: TensorLayout) -> str:
+    """The digest of where an operand lies in tensor memory: its formulas, sizes and selections, and the instructions that they are for."""
+    texts = [f"{name} = {text}" for name, text in (*layout.axes.items(), *layout.at.items(), *layout.back.items())]
+    selections = [f"{entry.name} {entry.values} {sorted(map(str, entry.when))}" for entry in layout.selections]
+    return _digest([layout.operand, layout.matrix, str(layout.of), layout.unit, *texts, *selections])
 
 
 def bit_map(layout: BitMap) -> str:

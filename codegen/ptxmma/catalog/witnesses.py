@@ -19,8 +19,10 @@ Positive = Annotated[int, Meta(ge=1)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 #: The witnesses with lines about instructions.
 ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
+#: The witness with lines about layouts of tensor memory.
+TENSOR_MEMORY = "tensor_memory"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -155,6 +157,22 @@ class Compared(Record, frozen=True, kw_only=True):
     differ: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class Laid(Record, frozen=True, kw_only=True):
+    """A layout of tensor memory that other projects define.
+
+    Attributes:
+        layout: its name.
+        facts: :func:`ptxmma.catalog.digest.tensor_layout`.
+        agree: the peer -> its definitions that lay everything out in the same way.
+        differ: definitions of peers that do not.
+    """
+
+    layout: str
+    facts: Digest
+    agree: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    differ: tuple[str, ...] = ()
+
+
 class Difference(Record, frozen=True, kw_only=True):
     """Where a peer and the database differ, and why."""
 
@@ -172,7 +190,7 @@ class Unknown(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
-Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Difference | Unknown
+Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown
 _Kind = TypeVar("_Kind", bound=Record)
 _DECODER = msgspec.json.Decoder(Line)
 
@@ -232,5 +250,7 @@ def write(path: Path, lines: Iterable[Line]) -> None:
 
 def _encoded(lines: Iterable[Line]) -> Iterator[bytes]:
     rank: dict[type[Any], int] = {kind: number for number, kind in enumerate((Run, Answer, Memory, Observation, Difference, Unknown))}
-    for line in sorted(lines, key=lambda line: (rank.get(type(line), len(rank)), getattr(line, "instruction", ""))):
+    for line in sorted(
+        lines, key=lambda line: (rank.get(type(line), len(rank)), getattr(line, "instruction", "") or getattr(line, "layout", ""))
+    ):
         yield msgspec.json.encode(line) + b"\n"

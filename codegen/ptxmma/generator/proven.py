@@ -15,7 +15,7 @@ from typing import cast
 from ptxmma.catalog import digest, evidence, witnesses
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Witness
+from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Laid, Tool, Witness
 from ptxmma.model import Database
 
 #: Names that a sentence lists.
@@ -70,9 +70,12 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
             differing=tuple([atom for line in definitions for atom in line.differ]),
             stale=tuple(stale),
         )
-    tools = tuple(tool for witness in (assembler, chip, peers) if witness.run for tool in witness.run.tools)
-    layouts = _layouts(catalog, rows, _chip(chip), executed, compared)
-    return Summary(tools=tools, answers=tuple(answers.values()), by_layout=layouts, instructions=rows)
+    tools: dict[str, Tool] = {}
+    for witness in (assembler, chip, peers, every[witnesses.TENSOR_MEMORY]):
+        for tool in witness.run.tools if witness.run else ():
+            tools.setdefault(tool.name, tool)
+    layouts = _layouts(catalog, rows, _chip(chip), executed, compared) | _tensor_layouts(catalog, every[witnesses.TENSOR_MEMORY])
+    return Summary(tools=tuple(tools.values()), answers=tuple(answers.values()), by_layout=layouts, instructions=rows)
 
 
 def _by_release(accepted: Mapping[str, str], releases: list[str]) -> dict[str, tuple[str, ...]]:
@@ -136,6 +139,21 @@ def _layouts(
                 stale=tuple(sorted(stale[layout], reverse=True)),
             )
     return proofs
+
+
+def _tensor_layouts(catalog: Catalog, witness: Witness) -> dict[str, LayoutEvidence]:
+    """The evidence of each layout of tensor memory."""
+    memory = catalog.database.spec.tensor_memory
+    known = {layout.name: digest.tensor_layout(layout) for layout in memory.layouts} if memory is not None else {}
+    return {
+        line.layout: LayoutEvidence(
+            agreeing={peer: len(subjects) for peer, subjects in line.agree.items()},
+            differing=line.differ,
+            stale=(witnesses.TENSOR_MEMORY,) if known[line.layout] != line.facts else (),
+        )
+        for line in witness.of(Laid)
+        if line.layout in known
+    }
 
 
 def _named(form: OperandForm) -> dict[str, str]:

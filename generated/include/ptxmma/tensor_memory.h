@@ -377,11 +377,11 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_col(
 }
 
 /*
- * A of M = 128 in a pair, dense: each CTA has half of the rows, and a copy of them in lanes 64 to
- * 127.
+ * A of M = 128 in a pair, dense, and of M = 64 with .ws: each CTA has 64 rows, and a copy of them
+ * in lanes 64 to 127.
  * Counted from the operand's address. -> cta, lane, column, bit. `copy` may be left out: 0. `bits`:
  * the width of an element, or of its container.
- * Source: CuTe, TmemAllocMode::Duplicated.
+ * Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
  */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_cta(
     uint32_t row, uint32_t col, uint32_t bits, uint32_t copy) {
@@ -415,7 +415,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_bit(
 /*
  * The inverse of `a_twice`.
  * -> row, col, copy. `bits`: the width of an element, or of its container.
- * Source: CuTe, TmemAllocMode::Duplicated.
+ * Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
  */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t bits) {

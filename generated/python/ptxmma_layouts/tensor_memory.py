@@ -247,12 +247,12 @@ def a_half_inverse(lane, column, bit, bits):
 
 
 def a_twice(row, col, bits, copy=0):
-    """A of M = 128 in a pair, dense: each CTA has half of the rows, and a copy of them in lanes 64 to 127.
+    """A of M = 128 in a pair, dense, and of M = 64 with .ws: each CTA has 64 rows, and a copy of them in lanes 64 to 127.
 
     Counted from the operand's address. -> cta, lane, column, bit.
     ``copy`` may be left out: 0.
     ``bits``: the width of an element, or of its container.
-    Source: CuTe, TmemAllocMode::Duplicated.
+    Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
     """
     cta = row // 64
     lane = row % 64 + 64 * copy
@@ -266,7 +266,7 @@ def a_twice_inverse(cta, lane, column, bit, bits):
 
     -> row, col, copy.
     ``bits``: the width of an element, or of its container.
-    Source: CuTe, TmemAllocMode::Duplicated.
+    Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
     """
     row = 64 * cta + lane % 64
     col = (32 * column + bit) // bits

@@ -98,7 +98,11 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
         yield "descriptors", "descriptors", memory_pages.descriptors(spec.shared_memory, gallery)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
     if spec.tensor_memory is not None:
-        yield "tensor_memory", "tensor_memory", tensor_page.page(spec, spec.tensor_memory, gallery)
+        yield (
+            "tensor_memory",
+            "tensor_memory",
+            tensor_page.page(spec, spec.tensor_memory, gallery, summary, sources.get(witnesses.TENSOR_MEMORY)),
+        )
     if any(each.describes == "instruction" for each in spec.descriptors):
         yield "instruction_descriptors", "instruction_descriptors", descriptor_pages.instructions(spec, gallery)
     if spec.protocols:

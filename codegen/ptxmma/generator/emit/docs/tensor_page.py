@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.catalog.evidence import LayoutEvidence, Summary
 from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.witnesses import Difference, Witness
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import tensor_functions
 from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
@@ -21,8 +23,8 @@ from ptxmma.model import COORDINATES, Spec, TensorLayout, TensorMemory
 _NARROW = 64
 
 
-def page(spec: Spec, memory: TensorMemory, gallery: Gallery) -> dict[str, Any]:
-    """What the page shows."""
+def page(spec: Spec, memory: TensorMemory, gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
+    """What the page shows; ``witness`` are the peers, where they were asked."""
     largest: dict[str, TensorPlaces] = {}
     for placed in tensor_proof.uses(spec):
         first = largest.setdefault(placed.layout.name, placed)
@@ -33,10 +35,30 @@ def page(spec: Spec, memory: TensorMemory, gallery: Gallery) -> dict[str, Any]:
         "memory": memory,
         "columns": struct_tables.table(memory.columns, titles={"targets": "Targets, and those that include one", "columns": "Columns"}),
         "address": " + ".join(rf"\mathrm{{{name}}} \cdot 2^{{{bit}}}" if bit else rf"\mathrm{{{name}}}" for name, bit in bits),
-        "layouts": [_layout(layout, largest.get(layout.name), gallery) for layout in memory.layouts],
+        "layouts": [
+            _layout(layout, largest.get(layout.name), gallery) | {"witnesses": _witnesses(summary.of_layout(layout.name))}
+            for layout in memory.layouts
+        ],
+        "differences": struct_tables.table(
+            witness.of(Difference) if witness is not None else (),
+            titles={"subjects": "Definitions of the peer", "theirs": "The peer", "ours": "ptxmma"},
+            cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
+            code=("operand",),
+        ),
         "notes": rule_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
+
+
+def _witnesses(evidence: LayoutEvidence) -> str:
+    """Who lays the operand out in the same way, in words."""
+    agree = [f"{peer} ({count} {'definition' if count == 1 else 'definitions'})" for peer, count in evidence.agreeing.items()]
+    told = (
+        f"Agrees with {' and '.join(agree)}" + (", the only witness" if len(agree) == 1 else "") if agree else "No other project was asked"
+    )
+    differ = f"; {rest.codes(evidence.differing)} {'differs' if len(evidence.differing) == 1 else 'differ'}" if evidence.differing else ""
+    stale = " A formula has changed since." if evidence.stale else ""
+    return f"{told}{differ}; not run on a chip.{stale}"
 
 
 def _layout(layout: TensorLayout, placed: TensorPlaces | None, gallery: Gallery) -> dict[str, Any]:

@@ -1,0 +1,154 @@
+"""CuTe's fragments of tensor memory, read from CUTLASS's headers by a program that prints the place of every element."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ptxmma_proof.peers import probe
+from ptxmma_proof.peers.headers import Cutlass
+from ptxmma_proof.peers.tensor_cases import Axis, Case, Values
+
+_ONE, _PAIR = {"name": "tcgen05.mma", "cta_group": "cta_group::1"}, {"name": "tcgen05.mma", "cta_group": "cta_group::2"}
+_SPARSE = {"cta_group": "cta_group::1", "name": "tcgen05.mma.sp"}
+_WS, _WS_SPARSE = _ONE | {"name": "tcgen05.mma.ws"}, _ONE | {"name": "tcgen05.mma.ws.sp"}
+#: An element type of each width in C++, with K of a dense product.
+_TYPES = {16: ("half_t", 16), 32: ("tfloat32_t", 8), 8: ("uint8_t", 32)}
+#: The type by which CuTe picks the layout of metadata, with K of a sparse product, the columns of a chunk, and the kind.
+_METADATA = {16: ("half_t", 32, 4, "f16"), 32: ("float", 16, 2, "tf32"), 8: ("uint8_t", 64, 4, "i8"), 4: ("float_e2m1_t", 128, 8, "mxf4")}
+
+_SOURCE = (
+    probe.INCLUDES
+    + r"""
+template <class Fragment, class Shape> void fragment() {
+  auto const layout = make_tensor<Fragment>(Shape{}).layout();
+  for (int i = 0; i < size(layout); ++i) std::printf("%lld ", (long long)layout(i));
+  std::printf("\n");
+}
+int main() {
+"""
+)
+
+
+class _Asked(NamedTuple):
+    """A fragment: its type, its shape, the bits of one of its numbers (doubled), and the cases that its places make."""
+
+    fragment: str
+    shape: str
+    twice_bits: int
+    cases: Callable[[Values], list[Case]]
+
+
+def read(cutlass: Cutlass, nvcc: str = "nvcc") -> list[Case]:
+    """Compile and run the program.
+
+    Raises:
+        FileNotFoundError: the compiler is not installed.
+        CompilerError: it refuses the headers.
+    """
+    asked = list(_asked())
+    source = _SOURCE + "".join(f"  fragment<{each.fragment}, {each.shape}>();\n" for each in asked) + "}\n"
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "tensor_memory"
+        probe.compile_source(cutlass, source, Path(scratch), nvcc, program)
+        printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    cases = []
+    for each, line in zip(asked, printed.splitlines(), strict=True):
+        cases += each.cases(np.array(line.split(), np.int64) * each.twice_bits // 2)
+    return cases
+
+
+def _asked() -> Iterator[_Asked]:
+    yield from _accumulators()
+    yield from _multiplicands()
+    yield from _metadata()
+    yield from _scales()
+
+
+def _asking(
+    fragment: str, shape: tuple[int, int], twice_bits: int, operand: tuple[str, str], facts: dict[str, str], numbers: dict[str, int],
+    *axes: Axis,
+) -> _Asked:  # fmt: skip
+    """A fragment whose places are one case."""
+    ctas = 2 if facts["cta_group"] == "cta_group::2" else 1
+    case = Case(
+        "CuTe", f"{fragment}, {shape[0]} x {shape[1]}", *operand, facts, {"ctas": ctas, "ratio": 1, **numbers}, axes, {}, np.array([])
+    )
+    form = f"Shape<Shape<Int<{shape[0]}>, Int<{shape[1]}>>, _1, _1>"
+    return _Asked(fragment, form, twice_bits, lambda places: [case._replace(places=places)])
+
+
+def _accumulators() -> Iterator[_Asked]:
+    """D of every shape in f32, and of the largest in f16."""
+    groups = [
+        (_ONE, "tmem_frg_1sm", (64, 128), 1, range(8, 257, 8)),
+        (_PAIR, "tmem_frg_2sm", (128, 256), 2, range(16, 257, 16)),
+        (_WS, "tmem_frg_ws_1sm", (32, 64, 128), 1, (64, 128, 256)),
+    ]
+    operand = ("tensor-accumulator", "d")
+    for facts, name, sizes, ctas, columns in groups:
+        for m in sizes:
+            for n in columns:
+                for type_, bits in (("float", 32), ("half_t", 16)) if n == max(columns) else (("float", 32),):
+                    rows, numbers = m // ctas, {"m": m, "n": n, "bits": bits}
+                    fragment = f"UMMA::{name}<{type_}>"
+                    yield _asking(fragment, (rows, n), 2 * bits, operand, facts, numbers, Axis("row", rows), Axis("col", n))
+
+
+def _multiplicands() -> Iterator[_Asked]:
+    """A in tensor memory."""
+    for bits, (type_, k) in _TYPES.items():
+        for facts, m, name in ((_ONE, 64, "1sm"), (_ONE, 128, "1sm"), (_PAIR, 128, "2sm"), (_PAIR, 256, "2sm")):
+            mode = "Duplicated" if facts is _PAIR else "NonInterleaved"
+            fragment = f"UMMA::tmem_frg_{name}<{type_}, {type_}, UMMA::TmemAllocMode::{mode}>"
+            rows = m // 2 if facts is _PAIR else m
+            axes = [Axis("row", rows), *([Axis("copy", 2)] if (facts, m) == (_PAIR, 128) else []), Axis("col", k)]
+            numbers = {"m": m, "n": 256, "k": k, "bits": bits}
+            yield _asking(fragment, (rows, k), 2 * bits, ("tensor-matrix", "a"), facts, numbers, *axes)
+
+
+def _metadata() -> Iterator[_Asked]:
+    """Metadata of a sparse A; a number of CuTe's is a column of A, and a field of 4 bits describes a chunk of columns."""
+    for bits, (type_, k, chunk, kind) in _METADATA.items():
+        sizes = [(_SPARSE, "tmem_e_frg", 128)]
+        if bits > 4:
+            sizes += [(_WS_SPARSE, "tmem_e_frg_ws", m) for m in (32, 64, 128)]
+        for facts, name, m in sizes:
+            axes = [Axis("row", m), Axis("chunk", k // chunk, chunk), *([Axis("copy", 128 // m)] if m < 128 else [])]
+            numbers = {"m": m, "n": 128, "k": k, "bits": bits, "chunk_size": chunk}
+            known = facts | {"mma_kind": f"kind::{kind}"}
+            yield _asking(f"UMMA::{name}<{type_}>", (m, k), 8 // chunk, ("tensor-metadata", "a"), known, numbers, *axes)
+
+
+#: The factors of a row that instructions read, with the ids from which they may.
+_READ = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}
+_VECTOR, _TILES = 32, 8
+
+
+def _scales() -> Iterator[_Asked]:
+    """Scale factors: eight after one another along K, of which an instruction reads some from its id on."""
+    for matrix, size, columns in (("a", 128, (128,)), ("b", 128, (8, 72, 128)), ("b", 256, (136, 256))):
+        fragment = f"UMMA::tmem_sf_frg<float_ue8m0_t, {_VECTOR}, 1, {'true' if matrix == 'a' else 'false'}>"
+
+        def cases(
+            places: Values, matrix: str = matrix, size: int = size, columns: tuple[int, ...] = columns, fragment: str = fragment
+        ) -> list[Case]:
+            grid = places.reshape((size, 4, _VECTOR, _TILES), order="F")
+            line, made = "row" if matrix == "a" else "col", []
+            for n in columns:
+                for blocks, ids in _READ.items():
+                    for first in ids:
+                        lines = size if matrix == "a" else n
+                        axes = (Axis(line, lines), Axis("copy", 4), Axis("", _VECTOR), Axis("block", blocks))
+                        numbers = {"ctas": 1, "ratio": 1, "m": 128, "n": n, "k": 32, "bits": 8, "blocks": blocks}
+                        part = grid[:lines, :, :, first : first + blocks].reshape(-1, order="F")
+                        subject = f"{fragment}, {size} rows, factors {first} to {first + blocks - 1}"
+                        made.append(Case("CuTe", subject, "tensor-scales", matrix, _ONE, numbers, axes, {"scale_id": first}, part))
+            return made
+
+        yield _Asked(fragment, f"Shape<Shape<Int<{size}>, Shape<Int<{_VECTOR}>, _1>>, _1, Int<{_TILES}>>", 16, cases)

@@ -1,0 +1,142 @@
+"""The sizes M and N that peers allow for products of the fifth generation, and the comparison with the rules of the spec, one by one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ptxmma.catalog import product_rules
+from ptxmma.model import Facts, TensorProducts, matches
+from ptxmma_proof.peers.headers import Cutlass
+
+_OPERATIONS, _TRAITS = "cute/arch/mma_sm100_umma.hpp", "cute/atom/mma_traits_sm100.hpp"
+#: TVM's checks below its checkout.
+SHAPES = Path("python/tvm/backend/cuda/cpp/descriptors.py")
+_RULES = ("_TCGEN05_MMA_SHAPE_RULES", "_TCGEN05_MMA_K", "_check_tcgen05_mma_matrix_shape")
+_STRUCT = re.compile(r"^struct (SM10\d_\w+)", re.MULTILINE)
+_ASSERT = re.compile(r"static_assert\((.*?),\s*\"", re.DOTALL)
+_OPCODE = re.compile(r'"(tcgen05\.mma[\w.:]*)')
+_DEPTH = re.compile(r"constexpr static int K = (\d+);")
+#: What a condition about sizes is made of.
+_SIZES = re.compile(r"^[MN\d\s%=<>!&|()]+$")
+_MS, _NS = (32, 64, 128, 256), range(1, 257)
+
+Sizes = frozenset[tuple[int, int]]
+
+
+class Allowed(NamedTuple):
+    """The sizes that a peer's definition allows, and what of the opcode it is for.
+
+    Attributes:
+        peer: ``"CuTe"`` or ``"TVM"``.
+        subject: the definition.
+        facts: of the opcode, and ``k``.
+        sizes: all (M, N).
+        reads_a: whether A lies in tensor memory.
+    """
+
+    peer: str
+    subject: str
+    facts: Facts
+    sizes: Sizes
+    reads_a: bool
+
+
+class Difference(NamedTuple):
+    """Sizes that one side allows and the other does not."""
+
+    allowed: Allowed
+    only_theirs: Sizes
+    only_ours: Sizes
+
+
+def cute(cutlass: Cutlass) -> Iterator[Allowed]:
+    """What the assertions of CuTe's atoms allow."""
+    text, traits = ((cutlass.include / file).read_text(encoding="utf-8") for file in (_OPERATIONS, _TRAITS))
+    starts = [*_STRUCT.finditer(text)]
+    for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(text)], strict=True):
+        name, body = start[1], text[start.end() : end]
+        conditions = [condition for condition in _ASSERT.findall(body) if _SIZES.match(condition.strip())]
+        sizes = frozenset((m, n) for m in _MS for n in _NS if all(_holds(condition, m, n) for condition in conditions))
+        if not any("M" in condition for condition in conditions):  # one atom leaves M to its caller
+            sizes = frozenset()
+        deep = _DEPTH.search(traits, found) if (found := traits.find(f"struct MMA_Traits<SM103::{name}<")) >= 0 else None
+        for opcode in dict.fromkeys(_OPCODE.findall(body)):
+            if sizes:
+                facts = _facts(opcode) | ({"k": int(deep[1])} if deep else {})
+                yield Allowed("CuTe", f"{name}: {opcode}", facts, sizes, "_TS" in name)
+
+
+def _holds(condition: str, m: int, n: int) -> bool:
+    text = condition.replace("&&", " and ").replace("||", " or ")
+    return bool(eval(compile(ast.parse(f"({text})", mode="eval"), "assertion", "eval"), {"M": m, "N": n}))  # matched by _SIZES: sizes only
+
+
+def _facts(opcode: str) -> dict[str, str | int]:
+    parts = opcode.split(".")
+    name = ".".join(parts[: next(index for index, part in enumerate(parts) if part.startswith("cta_group"))])
+    known: dict[str, str | int] = {"name": name}
+    for part in parts:
+        key = {"cta_group": "cta_group", "kind": "mma_kind", "scale_vec": "scale_vec"}.get(part.partition("::")[0])
+        key = "scale_vec" if part.startswith("block") and part != "block_scale" else key
+        if key:
+            known[key] = part
+    return known
+
+
+def tvm(checkout: Path) -> Iterator[Allowed]:
+    """What TVM's check of shapes allows.
+
+    Raises:
+        OSError: its file cannot be read.
+    """
+    check = _function(checkout)
+    for kind in ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"):
+        for ctas in (1, 2):
+            for sparse in (False, True):
+                for k in (8, 16, 32, 64, 128):
+                    sizes = frozenset((m, n) for m in _MS for n in _NS if _passes(check, kind, ctas, m, n, k, sparse))
+                    if sizes:
+                        name = "tcgen05.mma.sp" if sparse else "tcgen05.mma"
+                        facts: Facts = {"name": name, "cta_group": f"cta_group::{ctas}", "mma_kind": f"kind::{kind}", "k": k}
+                        subject = f"_check_tcgen05_mma_matrix_shape({kind!r}, {ctas}, …, {k}, {sparse})"
+                        yield Allowed("TVM", subject, facts, sizes, reads_a=False)
+
+
+def _function(checkout: Path) -> Callable[..., bool]:
+    known: dict[str, Any] = {}
+    tree = ast.parse((checkout / SHAPES).read_text(encoding="utf-8"))
+    for node in tree.body:
+        names = (
+            [node.name]
+            if isinstance(node, ast.FunctionDef)
+            else [each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)]
+        )
+        if set(names) & set(_RULES):
+            exec(compile(ast.Module([node], []), SHAPES.name, "exec"), known)
+    made: Callable[..., bool] = known[_RULES[-1]]
+    return made
+
+
+def _passes(check: Callable[..., bool], *arguments: object) -> bool:
+    try:
+        return check(*arguments)
+    except ValueError:
+        return False
+
+
+def compare(rules: TensorProducts, allowed: Allowed) -> Difference:
+    """The sizes on which a peer and the rules differ."""
+    ours = sizes(rules, allowed.facts)
+    return Difference(allowed, allowed.sizes - ours, ours - allowed.sizes)
+
+
+def sizes(rules: TensorProducts, facts: Facts) -> Sizes:
+    """Every M and N that the rules allow for an opcode, with the usual depth unless ``k`` says another."""
+    depths = [row.k for row in rules.depths if matches(row.of, facts)]
+    known = {"k": depths[0], **facts} if depths else facts
+    rows = [row for row in rules.shapes if matches(row.of, known)]
+    return frozenset((m, n) for row in rows for m in row.m for n in product_rules.numbers(row.n))

@@ -1,0 +1,114 @@
+"""Operands in tensor memory that peers lay out, and the comparison of a peer's places with ours, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxmma.catalog import tensor_places
+from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.model import Facts, TensorMemory
+
+Values = npt.NDArray[np.int64]
+#: Bits of a lane in a place as one number: CuTe's TMEM::DP_b.
+LANE_BITS = 21
+
+
+class Axis(NamedTuple):
+    """An axis of the peer's numbering.
+
+    Attributes:
+        name: of our axis; ``""`` for one that moves nothing.
+        size: in our numbers; of the rows of a pair those of one CTA.
+        finer: the peer's numbers for each of ours, which lie in it one after another.
+    """
+
+    name: str
+    size: int
+    finer: int = 1
+
+
+class Case(NamedTuple):
+    """An operand as a peer lays it out.
+
+    Attributes:
+        peer: ``"CuTe"`` or ``"TVM"``.
+        subject: the peer's definition: ``"UMMA::tmem_frg_1sm<float>, 128 x 256"``.
+        kind: of our operand.
+        matrix: that it describes.
+        facts: what the conditions of layouts read.
+        numbers: what formulas read.
+        axes: the fastest of the peer's numbering first.
+        selected: a selection of the instruction descriptor.
+        places: the peer's places as numbers of bits: lane * 2**21 + column * 32 + bit; for each point of the axes in their order.
+    """
+
+    peer: str
+    subject: str
+    kind: str
+    matrix: str
+    facts: Facts
+    numbers: Mapping[str, int]
+    axes: tuple[Axis, ...]
+    selected: Mapping[str, int]
+    places: Values
+
+
+class Verdict(NamedTuple):
+    """How a case compares: our layout, and where the first place differs in both words; ``wrong`` of ``of`` places differ."""
+
+    case: Case
+    layout: str
+    theirs: str
+    ours: str
+    wrong: int
+    of: int
+
+
+def compare(memory: TensorMemory, cases: Iterable[Case]) -> list[Verdict]:
+    """Compare peers' cases with a spec."""
+    return [_verdict(memory, case) for case in cases]
+
+
+def _verdict(memory: TensorMemory, case: Case) -> Verdict:
+    placed = tensor_places.of(memory, case.kind, case.matrix, {**case.facts, **case.numbers}, case.numbers)
+    if placed is None:
+        return Verdict(case, "", "a layout", "no layout", case.places.size, case.places.size)
+    wrong, of = 0, 0
+    first = ("", "")
+    for cta in range(case.numbers["ctas"]):
+        axes, part = _axes(placed, case, cta)
+        place = placed.locate(**axes, **case.selected)  # type: ignore[arg-type]  # axes and selections, no check
+        ours = (np.asarray(place.lane) << LANE_BITS) + np.asarray(place.column) * memory.cell + place.bit
+        here = np.broadcast_to(ours, case.places.shape) + part
+        differs = (here != case.places) | (np.asarray(place.cta) != cta)
+        of += case.places.size
+        wrong += int(differs.sum())
+        if differs.any() and not first[0]:
+            at = int(np.argmax(differs))
+            point = ", ".join(f"{axis} {int(values[at])}" for axis, values in axes.items())
+            first = (f"{point}: {_text(int(case.places[at]), memory)}", f"{point}: {_text(int(here[at]), memory)}")
+    return Verdict(case, placed.layout.name, *first, wrong, of)
+
+
+def _axes(placed: TensorPlaces, case: Case, cta: int) -> tuple[dict[str, Values], Values]:
+    """Our axes at each of the peer's points, for a CTA of a pair, and the bits by which the peer's finer numbers go on."""
+    index, part = np.arange(case.places.size), np.zeros(case.places.size, np.int64)
+    axes = {}
+    for axis in case.axes:
+        number = index % (axis.size * axis.finer)
+        index = index // (axis.size * axis.finer)
+        if axis.name:
+            axes[axis.name] = number // axis.finer
+            part += placed.unit * (number % axis.finer) // axis.finer
+            if axis.name in placed.coordinates and placed.sizes[axis.name] == case.numbers["ctas"] * axis.size:
+                axes[axis.name] += cta * axis.size
+    return axes | ({"peer": np.full(case.places.size, cta)} if "peer" in placed.sizes else {}), part
+
+
+def _text(place: int, memory: TensorMemory) -> str:
+    lane, rest = place >> LANE_BITS, place & (1 << LANE_BITS) - 1
+    return f"lane {lane}, column {rest // memory.cell}, bit {rest % memory.cell}"
