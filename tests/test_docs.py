@@ -234,7 +234,9 @@ def check_pictures(shown: dict[str, str], outputs: dict[str, str], operands: Ope
         if layout.kind != "fragment":
             continue
         cells = read_picture(outputs[picture])
-        width = layout.cols if "⋯" not in outputs[picture] else len({col for head, _, col in cells if head != _STRIP})
+        width = (
+            layout.cols if "⋯" not in outputs[picture] else 1 + max(int(col.split(_DASH)[-1]) for head, _, col in cells if head != _STRIP)
+        )
         expected: Cells = {}
         each = operand.elements_per_register
         down, across = layout.plane
@@ -311,7 +313,8 @@ def check_addresses(shown: dict[str, str], outputs: dict[str, str], operands: Op
 
 def check_continuation(layout: Layout, picture: str, width: int) -> None:
     """Check what a picture of the first columns says about the others."""
-    said = re.search(r"(\d+) columns further on the same thread has the element numbered (\d+) higher", picture)
+    words = re.sub(r"</text>\s*<text[^>]*>", " ", picture)  # a note on several lines
+    said = re.search(r"(\d+) columns? further on the same thread has the element numbered (\d+) higher", words)
     assert said is not None
     period, step = int(said[1]), int(said[2])
     assert period <= width
@@ -579,7 +582,7 @@ def test_one_page_has_every_form(catalog: Catalog, outputs: dict[str, str]) -> N
     lines = re.findall(r"^   ([a-z]\w*\.\S+)(?:  \((N) = .*\))?$", outputs["all_instructions.rst"], re.M)
     patterns = []
     for line, ranges in lines:
-        text = re.sub(r"[.:]", r"\\\g<0>", line.replace("nNk", r"n\d+k") if ranges else line)
+        text = re.sub(r"[.:]", r"\\\g<0>", re.sub("(?<=[nx])N(?=[.k}|])", r"\\d+", line) if ranges else line)
         text = re.sub(r"\{=\w+\}", r"\\w+", text)
         patterns.append(re.compile(with_alternatives(text)))
     spellings = [instruction.canonical for instruction in catalog.all()]

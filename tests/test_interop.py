@@ -25,7 +25,7 @@ from ptxmma.model import COPY, Layout, formula
 from ptxmma.model.bitmap import BitMap, domain
 
 LAYOUTS = pipeline.read(paths.SPEC).database.layout
-RANGES = [name for name, layout in LAYOUTS.items() if "N" in layout.shape and layout.operands == ("d",)]
+RANGES = [name for name, layout in LAYOUTS.items() if layout.growing]
 #: The most columns of each layout with an open number of them.
 MOST = {name: LAYOUTS[name].cols for name in RANGES}
 #: The layouts of elements, metadata fields and scale factors, which have places.
@@ -114,10 +114,11 @@ def test_every_n_that_instructions_have(catalog: Catalog) -> None:
         assert operand.layout is not None
         assert operand.to_cute() == interop.to_cute(operand.layout, n)
         layout = from_cute(operand.to_cute())
-        assert layout.size == operand.rows * n
+        assert layout.size == math.prod(operand.sizes[axis] for axis in operand.axes)
         lane, i = (grid.ravel() for grid in np.meshgrid(np.arange(operand.layout.threads), np.arange(operand.elements), indexing="ij"))
-        row, col = operand.coords(lane, i)
-        np.testing.assert_array_equal(layout(lane, i), row + operand.rows * col)
+        *several, row, col = operand.coords(lane, i)
+        place = row + operand.rows * (col + n * (several[0] if several else 0))
+        np.testing.assert_array_equal(layout(lane, i), place)
         if n & (n - 1):
             with pytest.raises(ValueError, match=f"n = {n}: Triton's linear layouts need a power of two"):
                 operand.to_triton()

@@ -52,8 +52,9 @@ def test_lines_cover_every_instruction_once(catalog: Catalog) -> None:
         for each in line.instructions:
             assert each.accepted_by() == line.accepted_by
             assert each.documented == line.documented
-            assert each.canonical == line.spelling.replace("nNk", f"n{each.extents.get('n')}k")
-        assert line.n == tuple(each.extents["n"] for each in line.instructions if each.operation == "multiply")
+            n = each.extents.get("n")
+            assert each.canonical == line.spelling.replace("nNk", f"n{n}k").replace(".xN.", f".x{n}.")
+        assert line.n == tuple(each.extents["n"] for each in line.instructions if each.operation == "multiply" or each.variant.ranging)
 
 
 def test_groups_of_types() -> None:

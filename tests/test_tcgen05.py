@@ -1,11 +1,14 @@
-"""Tensor memory: allocation, shifts, what orders the asynchronous instructions, copies."""
+"""Tensor memory: allocation, shifts, what orders the asynchronous instructions, loads and stores."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import ptxmma
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.check import check
+from ptxmma.matrices.tracing import TensorPlace, trace
 
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32"
 _COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster{}.b64"
@@ -89,6 +92,114 @@ def test_shifts_need_no_fence_of_wgmma() -> None:
     assert not check(f"{text}tcgen05.shift.cta_group::1.down [%r0];\nret;\n}}\n").findings
 
 
+# --- loads and stores -------------------------------------------------------------------------------------------------------
+
+
+def transfers(*families: str) -> list[Instruction]:
+    return [each for family in families for each in ptxmma.instructions(family=family)]
+
+
+def test_every_shape_and_count_has_the_registers_of_the_manual() -> None:
+    """Table 49: a register for each 32 bits of a thread's part, at most 128."""
+    per_repetition = {"16x64b": 1, "32x32b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}
+    counts: dict[str, list[int]] = {}
+    for instruction in transfers("tcgen05.ld"):
+        shape = instruction.qualifiers["shape"].partition(".")[0]
+        assert instruction.operand("r").registers == per_repetition[shape] * instruction.extents["n"]
+        if not instruction.qualifiers.get("pack"):
+            counts.setdefault(shape, []).append(instruction.extents["n"])
+    powers = [1, 2, 4, 8, 16, 32, 64, 128]
+    assert counts == {shape: powers[: 8 - number.bit_length() + 1] for shape, number in per_repetition.items()}
+    assert len(transfers("tcgen05.st")) == len(transfers("tcgen05.ld")) == 74
+
+
+def test_fragments_that_are_those_of_mma() -> None:
+    """`16x256b` holds what accumulators of 8 columns do, `16x128b` what tf32 multiplicands do: epilogues rely on that."""
+    accumulator = ptxmma.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    for shape, operand in (("16x256b.x1", "d"), ("16x128b.x2", "a")):
+        loaded = ptxmma.instruction(f"tcgen05.ld.sync.aligned.{shape}.b32").operand("r")
+        other = accumulator.operand(operand)
+        assert loaded.elements == other.elements
+        assert all(loaded.coords(lane, i) == other.coords(lane, i) for lane in range(32) for i in range(loaded.elements))
+
+
+def test_a_thread_of_16x64b_holds_every_second_column() -> None:
+    """Neighbouring threads hold rows 8 apart; the second bit of the thread is the lowest of the column."""
+    operand = ptxmma.instruction("tcgen05.ld.sync.aligned.16x64b.x4.b32").operand("r")
+    assert [operand.coords(lane, 0) for lane in (0, 1, 2, 3, 4)] == [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]
+    assert [operand.coords(5, i) for i in range(4)] == [(9, 0), (9, 2), (9, 4), (9, 6)]
+
+
+def test_packed_columns_share_registers() -> None:
+    """Each register of a packed load has two columns where the plain one has one."""
+    for shape in ("32x32b", "16x64b", "16x128b", "16x256b"):
+        plain, packed = (ptxmma.instruction(f"tcgen05.ld.sync.aligned.{shape}.x2{pack}.b32").operand("r") for pack in ("", ".pack::16b"))
+        assert (packed.bits, packed.registers, packed.cols) == (16, plain.registers, 2 * plain.cols)
+        for lane in range(32):
+            for i in range(packed.elements):
+                row, col = plain.coords(lane, i // 2)
+                assert packed.coords(lane, i) == (row, 2 * col + i % 2)
+
+
+def test_what_is_stored_is_loaded_again() -> None:
+    """At every address that fits, and nothing else changes; of packed columns the upper halves are zeros."""
+    random = np.random.default_rng(0)
+    pairs = zip(transfers("tcgen05.ld"), transfers("tcgen05.st"), strict=True)
+    for load, store in pairs:
+        source, target = store.operand("r"), load.operand("r")
+        registers = random.integers(1 << 32, size=(32, source.registers), dtype=np.uint32)
+        image = random.integers(1 << 32, size=(128, 512), dtype=np.uint32)
+        split = {"immHalfSplitoff": 256} if "access" in source.axes else {}
+        lane, column = 32, int(random.integers(0, (257 if split else 513) - source.cols))
+        written = ptxmma.emulate(store, lane << 16 | column, registers, image, **split).memory
+        assert (ptxmma.emulate(load, lane << 16 | column, written, **split).registers == registers).all()
+        touched = np.argwhere(written != image)
+        assert len(touched) <= target.elements * 32
+        assert touched[:, 0].min() >= lane
+        assert touched[:, 0].max() < lane + source.rows
+        if source.bits == 16:
+            assert (written[written != image] >> 16 == 0).all()
+
+
+def test_a_traced_element_lies_in_its_cell() -> None:
+    load = ptxmma.instruction("tcgen05.ld.sync.aligned.16x256b.x2.b32")
+    [move] = trace(load, 9, 13).moves
+    assert move.source == TensorPlace(lane=9, column=13, access=0, low=0, width=32)
+    assert (move.target.lane, move.target.register) == (6, 7)
+    store = ptxmma.instruction("tcgen05.st.sync.aligned.16x32bx2.x4.unpack::16b.b32")
+    [move] = trace(store, 1, 3, 5).moves
+    assert move.target == TensorPlace(lane=3, column=5, access=1, low=0, width=16)
+    assert (move.source.lane, move.source.register, move.source.bits) == (19, 2, "31:16")
+
+
+def test_addresses_that_leave_the_image_are_errors() -> None:
+    load = ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
+    with pytest.raises(ValueError, match=r"taddr = 0x1ff is lane 0, column 511: from there \S+ leaves the memory of \(128, 512\)"):
+        ptxmma.emulate(load, 511, np.zeros((128, 512), np.uint32))
+    with pytest.raises(ValueError, match="tensor memory is \\(lanes, columns\\) of 32-bit cells"):
+        ptxmma.emulate(load, 0, np.zeros((128, 512), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2];", []),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2 + 8];", []),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [%r2];", ["register-count"]),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, %r2;", ["operand-kind"]),
+        ("tcgen05.ld.sync.aligned.16x128b.x1.pack::16b.b32 {%r0, %r1}, [%r2];", []),
+        ("tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r0, %r1}, [%r2];", ["unknown-instruction"]),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2], 16;", []),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2];", ["operand-count"]),
+        ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r2], 16, {%r0};", []),
+        ("tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%r2], {%r0};", []),
+        ("tcgen05.st.sync.aligned.32x32b.x1.pack::16b.b32 [%r2], {%r0};", ["unknown-instruction"]),
+    ],
+)
+def test_transfers_are_judged_as_assemblers_do(line: str, wanted: list[str]) -> None:
+    assert rules(line) == wanted
+
+
 # --- copies -----------------------------------------------------------------------------------------------------------------
 
 
@@ -111,7 +222,7 @@ def test_copies_are_judged_as_assemblers_do(line: str, wanted: list[str]) -> Non
 
 
 def test_each_shape_of_a_copy_has_the_multicast_that_it_needs() -> None:
-    pairs = {(each.qualifiers["shape"], each.qualifiers.get("multicast", "")) for each in list(ptxmma.instructions(family="tcgen05.cp"))}
+    pairs = {(each.qualifiers["shape"], each.qualifiers.get("multicast", "")) for each in transfers("tcgen05.cp")}
     assert pairs == {
         ("128x256b", ""),
         ("4x256b", ""),
@@ -120,4 +231,4 @@ def test_each_shape_of_a_copy_has_the_multicast_that_it_needs() -> None:
         ("64x128b", "warpx2::01_23"),
         ("32x128b", "warpx4"),
     }
-    assert len(list(ptxmma.instructions(family="tcgen05.cp"))) == 36
+    assert len(transfers("tcgen05.cp")) == 36

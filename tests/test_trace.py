@@ -113,7 +113,21 @@ def test_every_term_occurs_once_and_indices_pick_within_their_chunk() -> None:
 def test_a_trace_takes_what_its_operation_has() -> None:
     kinds = {ins.operation: ins for ins in ptxmma.instructions()}
     assert (
-        kinds.keys() == OPERATIONS.keys() == {"multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "synchronise"}
+        kinds.keys()
+        == OPERATIONS.keys()
+        == {
+            "multiply",
+            "load",
+            "store",
+            "transpose",
+            "allocate",
+            "shift",
+            "tensor-load",
+            "tensor-store",
+            "tensor-copy",
+            "tensor-multiply",
+            "synchronise",
+        }
     )
     for effect in ("allocate", "shift", "tensor-copy", "synchronise"):
         with pytest.raises(Missing, match="neither moves nor multiplies matrices"):

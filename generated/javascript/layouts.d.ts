@@ -2449,6 +2449,386 @@ export function mma_sp_m16n8k64_metadata_b4_inverse(lane: number, bit: number): 
 /**
  * Row, col of element `i` of thread `lane`.
  *
+ * R of tcgen05.ld 16x64b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_ld_16x64b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x64b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_ld_16x64b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 32x32b_xN, 32-bit elements, 32 rows x 128 cols.
+ * lane 0..31, i 0..127 -> row 0..31, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_32x32b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_32x32b_xN_r_b32`.
+ *
+ * row 0..31, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_32x32b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x128b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_ld_16x128b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x128b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_ld_16x128b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x256b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_ld_16x256b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x256b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_ld_16x256b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x64b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_ld_16x64b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x64b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_ld_16x64b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 32x32b_xN, 16-bit elements, 32 rows x 256 cols.
+ * lane 0..31, i 0..255 -> row 0..31, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_32x32b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_32x32b_xN_r_b16`.
+ *
+ * row 0..31, col 0..255 -> lane 0..31, i 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_32x32b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x128b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_ld_16x128b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x128b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_ld_16x128b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x256b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_ld_16x256b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x256b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_ld_16x256b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Access, row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x32bx2_xN, 32-bit elements, 2 accesss x 16 rows x 128 cols.
+ * lane 0..31, i 0..127 -> access 0..1, row 0..15, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_16x32bx2_xN_r_b32(lane: number, i: number): [access: number, row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x32bx2_xN_r_b32`.
+ *
+ * access 0..1, row 0..15, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_16x32bx2_xN_r_b32_inverse(access: number, row: number, col: number): [lane: number, i: number];
+
+/**
+ * Access, row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld 16x32bx2_xN, 16-bit elements, 2 accesss x 16 rows x 256 cols.
+ * lane 0..31, i 0..255 -> access 0..1, row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_16x32bx2_xN_r_b16(lane: number, i: number): [access: number, row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_16x32bx2_xN_r_b16`.
+ *
+ * access 0..1, row 0..15, col 0..255 -> lane 0..31, i 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_16x32bx2_xN_r_b16_inverse(access: number, row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x64b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_st_16x64b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x64b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_st_16x64b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 32x32b_xN, 32-bit elements, 32 rows x 128 cols.
+ * lane 0..31, i 0..127 -> row 0..31, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_st_32x32b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_32x32b_xN_r_b32`.
+ *
+ * row 0..31, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_st_32x32b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x128b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_st_16x128b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x128b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_st_16x128b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x256b_xN, 32-bit elements, 16 rows x 256 cols.
+ * lane 0..31, i 0..127 -> row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_st_16x256b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x256b_xN_r_b32`.
+ *
+ * row 0..15, col 0..255 -> lane 0..31, i 0..127.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_st_16x256b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x64b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_st_16x64b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x64b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.2.
+ */
+export function tcgen05_st_16x64b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 32x32b_xN, 16-bit elements, 32 rows x 256 cols.
+ * lane 0..31, i 0..255 -> row 0..31, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_st_32x32b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_32x32b_xN_r_b16`.
+ *
+ * row 0..31, col 0..255 -> lane 0..31, i 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_st_32x32b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x128b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_st_16x128b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x128b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.3.
+ */
+export function tcgen05_st_16x128b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x256b_xN, 16-bit elements, 16 rows x 512 cols.
+ * lane 0..31, i 0..255 -> row 0..15, col 0..511.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_st_16x256b_xN_r_b16(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x256b_xN_r_b16`.
+ *
+ * row 0..15, col 0..511 -> lane 0..31, i 0..255.
+ * That is the largest size, 512; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.4.
+ */
+export function tcgen05_st_16x256b_xN_r_b16_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Access, row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x32bx2_xN, 32-bit elements, 2 accesss x 16 rows x 128 cols.
+ * lane 0..31, i 0..127 -> access 0..1, row 0..15, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_st_16x32bx2_xN_r_b32(lane: number, i: number): [access: number, row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x32bx2_xN_r_b32`.
+ *
+ * access 0..1, row 0..15, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_st_16x32bx2_xN_r_b32_inverse(access: number, row: number, col: number): [lane: number, i: number];
+
+/**
+ * Access, row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.st 16x32bx2_xN, 16-bit elements, 2 accesss x 16 rows x 256 cols.
+ * lane 0..31, i 0..255 -> access 0..1, row 0..15, col 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_st_16x32bx2_xN_r_b16(lane: number, i: number): [access: number, row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_st_16x32bx2_xN_r_b16`.
+ *
+ * access 0..1, row 0..15, col 0..255 -> lane 0..31, i 0..255.
+ * That is the largest size, 256; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_st_16x32bx2_xN_r_b16_inverse(access: number, row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
  * D of wgmma m64nNk16, 16-bit elements, 64 rows x 256 cols.
  * lane 0..127, i 0..127 -> row 0..63, col 0..255.
  * That is the largest size, 256; a smaller one has the first of these.

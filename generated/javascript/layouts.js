@@ -1160,6 +1160,166 @@ export function mma_sp_m16n8k64_metadata_b4_inverse(lane, bit) {
   return [((lane & 1) << 3) | (lane >> 2), bit >> 2, (lane >> 1) & 1];
 }
 
+export function tcgen05_ld_16x64b_xN_r_b32(lane, i) {
+  return [((lane & 1) << 3) | (lane >> 2), (i << 1) | ((lane >> 1) & 1)];
+}
+
+export function tcgen05_ld_16x64b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | ((col & 1) << 1) | (row >> 3), col >> 1];
+}
+
+export function tcgen05_ld_32x32b_xN_r_b32(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_ld_32x32b_xN_r_b32_inverse(row, col) {
+  return [row, col];
+}
+
+export function tcgen05_ld_16x128b_xN_r_b32(lane, i) {
+  return [((i & 1) << 3) | (lane >> 2), ((i & 126) << 1) | (lane & 3)];
+}
+
+export function tcgen05_ld_16x128b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | (col & 3), ((col >> 1) & 126) | (row >> 3)];
+}
+
+export function tcgen05_ld_16x256b_xN_r_b32(lane, i) {
+  return [((i & 2) << 2) | (lane >> 2), ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1)];
+}
+
+export function tcgen05_ld_16x256b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 1) & 3), ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1)];
+}
+
+export function tcgen05_ld_16x64b_xN_r_b16(lane, i) {
+  return [((lane & 1) << 3) | (lane >> 2), ((i & 254) << 1) | (lane & 2) | (i & 1)];
+}
+
+export function tcgen05_ld_16x64b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | (col & 2) | (row >> 3), ((col >> 1) & 254) | (col & 1)];
+}
+
+export function tcgen05_ld_32x32b_xN_r_b16(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_ld_32x32b_xN_r_b16_inverse(row, col) {
+  return [row, col];
+}
+
+export function tcgen05_ld_16x128b_xN_r_b16(lane, i) {
+  return [((i & 2) << 2) | (lane >> 2), ((i & 252) << 1) | ((lane & 3) << 1) | (i & 1)];
+}
+
+export function tcgen05_ld_16x128b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 1) & 3), ((col >> 1) & 252) | ((row >> 2) & 2) | (col & 1)];
+}
+
+export function tcgen05_ld_16x256b_xN_r_b16(lane, i) {
+  return [((i & 4) << 1) | (lane >> 2), ((i & 248) << 1) | ((lane & 3) << 2) | (i & 3)];
+}
+
+export function tcgen05_ld_16x256b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 2) & 3), ((col >> 1) & 248) | ((row >> 1) & 4) | (col & 3)];
+}
+
+export function tcgen05_ld_16x32bx2_xN_r_b32(lane, i) {
+  return [lane >> 4, lane & 15, i];
+}
+
+export function tcgen05_ld_16x32bx2_xN_r_b32_inverse(access, row, col) {
+  return [(access << 4) | row, col];
+}
+
+export function tcgen05_ld_16x32bx2_xN_r_b16(lane, i) {
+  return [lane >> 4, lane & 15, i];
+}
+
+export function tcgen05_ld_16x32bx2_xN_r_b16_inverse(access, row, col) {
+  return [(access << 4) | row, col];
+}
+
+export function tcgen05_st_16x64b_xN_r_b32(lane, i) {
+  return [((lane & 1) << 3) | (lane >> 2), (i << 1) | ((lane >> 1) & 1)];
+}
+
+export function tcgen05_st_16x64b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | ((col & 1) << 1) | (row >> 3), col >> 1];
+}
+
+export function tcgen05_st_32x32b_xN_r_b32(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_st_32x32b_xN_r_b32_inverse(row, col) {
+  return [row, col];
+}
+
+export function tcgen05_st_16x128b_xN_r_b32(lane, i) {
+  return [((i & 1) << 3) | (lane >> 2), ((i & 126) << 1) | (lane & 3)];
+}
+
+export function tcgen05_st_16x128b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | (col & 3), ((col >> 1) & 126) | (row >> 3)];
+}
+
+export function tcgen05_st_16x256b_xN_r_b32(lane, i) {
+  return [((i & 2) << 2) | (lane >> 2), ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1)];
+}
+
+export function tcgen05_st_16x256b_xN_r_b32_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 1) & 3), ((col >> 1) & 124) | ((row >> 2) & 2) | (col & 1)];
+}
+
+export function tcgen05_st_16x64b_xN_r_b16(lane, i) {
+  return [((lane & 1) << 3) | (lane >> 2), ((i & 254) << 1) | (lane & 2) | (i & 1)];
+}
+
+export function tcgen05_st_16x64b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | (col & 2) | (row >> 3), ((col >> 1) & 254) | (col & 1)];
+}
+
+export function tcgen05_st_32x32b_xN_r_b16(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_st_32x32b_xN_r_b16_inverse(row, col) {
+  return [row, col];
+}
+
+export function tcgen05_st_16x128b_xN_r_b16(lane, i) {
+  return [((i & 2) << 2) | (lane >> 2), ((i & 252) << 1) | ((lane & 3) << 1) | (i & 1)];
+}
+
+export function tcgen05_st_16x128b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 1) & 3), ((col >> 1) & 252) | ((row >> 2) & 2) | (col & 1)];
+}
+
+export function tcgen05_st_16x256b_xN_r_b16(lane, i) {
+  return [((i & 4) << 1) | (lane >> 2), ((i & 248) << 1) | ((lane & 3) << 2) | (i & 3)];
+}
+
+export function tcgen05_st_16x256b_xN_r_b16_inverse(row, col) {
+  return [((row & 7) << 2) | ((col >> 2) & 3), ((col >> 1) & 248) | ((row >> 1) & 4) | (col & 3)];
+}
+
+export function tcgen05_st_16x32bx2_xN_r_b32(lane, i) {
+  return [lane >> 4, lane & 15, i];
+}
+
+export function tcgen05_st_16x32bx2_xN_r_b32_inverse(access, row, col) {
+  return [(access << 4) | row, col];
+}
+
+export function tcgen05_st_16x32bx2_xN_r_b16(lane, i) {
+  return [lane >> 4, lane & 15, i];
+}
+
+export function tcgen05_st_16x32bx2_xN_r_b16_inverse(access, row, col) {
+  return [(access << 4) | row, col];
+}
+
 export function wgmma_m64nNk16_d_b16(lane, i) {
   return [((lane >> 1) & 48) | ((i & 2) << 2) | ((lane >> 2) & 7), ((i & 124) << 1) | ((lane & 3) << 1) | (i & 1)];
 }

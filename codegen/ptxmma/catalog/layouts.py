@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 
 import msgspec
 
@@ -29,6 +30,7 @@ class Plan(msgspec.Struct, frozen=True):
         variables: the numbers that its formulas may read.
         axes: the size of each axis, the largest where an extent ranges.
         growing: the axes whose size depends on an extent that ranges.
+        grown: their size in words: ``"2N"``.
         summed: the axis along which a product adds up.
         steps: the axes whose numbers are multiples of more than 1.
         facts: what the conditions of entries are tested against.
@@ -43,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True):
     variables: dict[str, int]
     axes: dict[str, int]
     growing: tuple[str, ...]
+    grown: str
     summed: str
     steps: dict[str, int]
     facts: Facts
@@ -120,7 +123,8 @@ def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
         return None
     entry = spec.register_layouts[index]
     variables = variant.largest | numbers
-    shape = variant.shape_label
+    shape = variant.shape_label.replace(".", "_")
+    axes, growing = sizes(entry.axes, variables), reading(entry, variant.ranging)
     return Plan(
         name="_".join(filter(None, [recased(variant.instruction.family), shape, _spelled(ending(entry), facts)])) + _seen(entry),
         family=variant.instruction.family,
@@ -129,12 +133,20 @@ def plan(spec: Spec, variant: Variant, operand: str) -> Plan | None:
         bits=numbers.get("bits", 0),
         threads=spec.scopes[variant.instruction.scope],
         variables=variables,
-        axes=sizes(entry.axes, variables),
-        growing=reading(entry, variant.ranging),
+        axes=axes,
+        growing=growing,
+        grown=next((_share(axes[axis], variant.largest[name]) for axis in growing for name in variant.ranging), ""),
         summed=next(iter(reading(entry, {SUMMED})), ""),
         steps={axis: step for axis, step in sizes(entry.steps, variables).items() if step > 1},
         facts=facts,
     )
+
+
+def _share(size: int, number: int) -> str:
+    """A size in proportion to a number N: ``"2N"`` for 16 of 8, ``"N / 2"`` for 4 of 8."""
+    share = Fraction(size, number)
+    times = f"{share.numerator}N" if share.numerator > 1 else "N"
+    return times if share.denominator == 1 else f"{times} / {share.denominator}"
 
 
 def thread_bytes(plan: Plan) -> int:

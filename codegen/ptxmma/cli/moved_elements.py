@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
     from ptxmma.cli.render import Cell
-    from ptxmma.matrices.tracing import MemoryPlace, Move, Moves, Place
+    from ptxmma.matrices.tracing import MemoryPlace, Move, Moves, Place, TensorPlace
 
 
 def show(instruction: Instruction, operand: Operand, traced: Moves, form: str) -> None:
@@ -37,9 +37,12 @@ def _row(traced: Moves, move: Move) -> list[str | Cell]:
     return [element, _where(move.source, move.source_operand), _where(move.target, move.target_operand)]
 
 
-def _where(place: Place | MemoryPlace, operand: str) -> str | Cell:
-    """``"lane 13, r1[31:16]"``, or ``"p of lane 11 + 10 bytes, [15:0]"``."""
-    from ptxmma.matrices.tracing import MemoryPlace
+def _where(place: Place | MemoryPlace | TensorPlace, operand: str) -> str | Cell:
+    """``"lane 13, r1[31:16]"``, ``"p of lane 11 + 10 bytes, [15:0]"``, or ``"taddr + lane 3, column 5, [31:0]"``."""
+    from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
+    if isinstance(place, TensorPlace):
+        return f"{operand}{' of the second access' if place.access else ''} + lane {place.lane}, column {place.column}, [{place.bits}]"
 
     if not isinstance(place, MemoryPlace):
         return coloured(f"lane {place.lane}, {operand}{place.register}[{place.bits}]", place.lane)
@@ -48,8 +51,11 @@ def _where(place: Place | MemoryPlace, operand: str) -> str | Cell:
     return text if place.lane is None else coloured(text, place.lane)
 
 
-def _record(place: Place | MemoryPlace, operand: str) -> dict[str, str | int | None]:
-    from ptxmma.matrices.tracing import MemoryPlace
+def _record(place: Place | MemoryPlace | TensorPlace, operand: str) -> dict[str, str | int | None]:
+    from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
+    if isinstance(place, TensorPlace):
+        return {"tensor_address": operand, "access": place.access, "lane": place.lane, "column": place.column, "bits": place.bits}
 
     if isinstance(place, MemoryPlace):
         return {"address": operand, "lane": place.lane, "byte": place.byte, "bits": place.bits}

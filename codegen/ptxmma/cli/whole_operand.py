@@ -59,8 +59,8 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
     if cols < table.cols:
         period, step = pictures.period(layout)
         note = (
-            f"Columns {cols} to {table.cols - 1} go on like this: {period} columns further the same thread has the element numbered "
-            f"{step} higher. --all shows them."
+            f"Columns {cols} to {table.cols - 1} go on like this: {period} {'column' if period == 1 else 'columns'} further the same "
+            f"thread has the element numbered {step} higher. --all shows them."
         )
         return _Extent(cols, cols // period * step, note=note)
     if pictures.by_register(layout, cols, table.per_register):

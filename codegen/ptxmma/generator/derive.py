@@ -129,6 +129,7 @@ def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
         bits=plan.bits,
         axes=plan.axes,
         growing=plan.growing,
+        grown=plan.grown,
         summed=plan.summed if kind == "fragment" else "",
         apart=entry.apart,
         steps=steps,

@@ -42,6 +42,12 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     - ``stride``: for ``wmma``, elements from one row, or column, to the next; None means no gaps.
     - ``r``, ``a``: registers.
 
+    **Load from tensor memory** ``emulate(instruction, taddr, memory, immHalfSplitoff=0)`` and **store to it** ``emulate(instruction, taddr,
+    r, memory, immHalfSplitoff=0)`` give :class:`Moved`:
+
+    - ``taddr``: the address, with the lane in its upper 16 bits and the column in the lower ones.
+    - ``memory``: the cells, (lanes, columns) of 32 bits.  Where a column has 16 bits, a store clears the upper half of the cell.
+
     Raises:
         UnknownInstruction: no such instruction.
         TypeError: a constant that is not an integer (``scale_d`` also takes a bool), or a scalar other than an integer in place of B's

@@ -23,6 +23,7 @@ from ptxmma.matrices.operations.multiply_operation import Trace as Trace
 from ptxmma.matrices.operations.operation import MemoryPlace as MemoryPlace
 from ptxmma.matrices.operations.operation import Move as Move
 from ptxmma.matrices.operations.operation import Moves as Moves
+from ptxmma.matrices.operations.operation import TensorPlace as TensorPlace
 
 
 def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
@@ -39,7 +40,8 @@ def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
     - ``scale_ids``: the scale ids that differ from their first legal value, by operand: ``{"byte-id-a": 2}``.
     - ``images``: the images of matrices that descriptors describe, by name: ``{"b": ptxmma.shared_memory.of(instruction, "b", "32B")}``.
 
-    **Load** and **store**: an element of the fragment; **transpose**: an element of the result.  The result is a :class:`Moves`.  Option:
+    **Load** and **store**, also of tensor memory: an element of the fragment; **transpose**: an element of the result.  The result is a
+    :class:`Moves`.  Option:
 
     - ``stride``: of ``wmma``, elements from one row, or column, to the next; without gaps by default.
 

@@ -65,6 +65,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     bits: int = 0  # container width of an element
     axes: dict[str, int]  # the size of each, the largest where an extent ranges: {"row": 16, "col": 8}
     growing: tuple[str, ...] = ()  # axes whose size depends on an extent that ranges
+    grown: str = ""  # their size in words: "N", "2N", "N / 2"
     summed: str = ""  # the axis along which a product adds up: "col" of A, "row" of B
     apart: tuple[str, ...] = ()  # axes that belong to no coordinates
     steps: dict[str, int] = {}  # inputs and outputs whose numbers are multiples of more than 1: {"bit": 4}

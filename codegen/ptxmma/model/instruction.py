@@ -25,6 +25,11 @@ Kind = Literal[
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
 ]  # fmt: skip
+#: What instructions do; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
+Verb = Literal[
+    "multiply", "load", "store", "transpose", "allocate", "shift",
+    "tensor-load", "tensor-store", "tensor-copy", "tensor-multiply", "synchronise",
+]  # fmt: skip
 
 
 def operand_names(syntax: str) -> list[str]:
@@ -191,7 +196,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     stem: Identifier  # "mma_sp": start of its identifiers
     scope: Annotated[Literal["thread", "warp", "warpgroup"], Meta(description="who executes it together")]
     operation: Annotated[
-        Literal["multiply", "load", "store", "transpose", "allocate", "shift", "tensor-copy", "tensor-multiply", "synchronise"],
+        Verb,
         Meta(description="what it does"),
     ]
     asynchronous: bool = False  # its results appear at a later wait

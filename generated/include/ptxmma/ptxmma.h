@@ -19,6 +19,8 @@
 #include "movmatrix.h"
 #include "mma.h"
 #include "mma_sp.h"
+#include "tcgen05_ld.h"
+#include "tcgen05_st.h"
 #include "wgmma.h"
 #include "wgmma_sp.h"
 #include "wmma.h"

@@ -28,12 +28,27 @@ class MemoryPlace(NamedTuple):
         return bit_range(self.low, self.width)
 
 
+class TensorPlace(NamedTuple):
+    """Where an element lies in tensor memory, counted from an address."""
+
+    lane: int  # of tensor memory
+    column: int
+    access: int  # 1 for the second of two accesses, whose columns an operand moves
+    low: int  # lowest bit in that cell
+    width: int  # bits
+
+    @property
+    def bits(self) -> str:
+        """The bits of the cell: ``"31:0"``."""
+        return bit_range(self.low, self.width)
+
+
 class Move(NamedTuple):
     """One element that an instruction moves."""
 
-    source: Place | MemoryPlace
+    source: Place | MemoryPlace | TensorPlace
     source_operand: str  # that holds it, or whose value is the address
-    target: Place | MemoryPlace
+    target: Place | MemoryPlace | TensorPlace
     target_operand: str
 
 

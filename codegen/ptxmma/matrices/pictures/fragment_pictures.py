@@ -134,7 +134,10 @@ def _fragment_notes(layout: Layout, per_register: int, merged: bool, endless: bo
         notes = [f"T1 {name}{last}: thread 1, element {last}, which fills register {last}."]
     if endless:
         columns, step = period(layout)
-        notes.append(f"This goes on for all of N: {columns} columns further on the same thread has the element numbered {step} higher.")
+        columns_word = "column" if columns == 1 else "columns"
+        notes.append(
+            f"This goes on for all of N: {columns} {columns_word} further on the same thread has the element numbered {step} higher."
+        )
     if layout.axes.get(COPY, 1) > 1:
         notes.append(f"Threads hold {layout.axes[COPY]} copies of every element; this is the first.")
     if pattern is not None:

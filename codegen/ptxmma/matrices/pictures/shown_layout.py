@@ -76,5 +76,5 @@ def matrices(layout: Layout) -> list[dict[str, int]]:
 
 
 def size(layout: Layout, endless: bool) -> str:
-    """The size of what it lays out: ``16 x 8``, ``64 x N``, ``4 x 8 x 8``."""
-    return TIMES.join("N" if endless and axis in layout.growing else str(layout.axes[axis]) for axis in layout.coordinates)
+    """The size of what it lays out: ``16 x 8``, ``64 x N``, ``16 x 2N``, ``4 x 8 x 8``."""
+    return TIMES.join(layout.grown if endless and axis in layout.growing else str(layout.axes[axis]) for axis in layout.coordinates)

@@ -732,6 +732,7 @@ struct s4;
 struct b1;
 struct b8;
 struct b16;
+struct b32;
 struct b8x16;
 struct s32;
 struct x1;
@@ -832,6 +833,18 @@ struct mma_sp_ordered_metadata {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included; "
                 "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 satfinite ue4m3 ue8m0; kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4; scale_vec_1x scale_vec_2x scale_vec_4x");
+};
+template <class... Parts>
+struct tcgen05_ld {
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no tcgen05_ld has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16");
+};
+template <class... Parts>
+struct tcgen05_st {
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no tcgen05_st has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16");
 };
 template <class... Parts>
 struct wgmma {

@@ -114,6 +114,10 @@ struct type_of<b16> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_B16;
 };
 template <>
+struct type_of<b32> {
+  static constexpr ptxmma_type value = PTXMMA_TYPE_B32;
+};
+template <>
 struct type_of<b8x16> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_B8X16;
 };

@@ -67,6 +67,10 @@ struct storage_of<b16> {
   using type = uint16_t;
 };
 template <>
+struct storage_of<b32> {
+  using type = uint32_t;
+};
+template <>
 struct storage_of<s32> {
   using type = int32_t;
 };

@@ -22,11 +22,10 @@ def comment(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> list[str]:
 
 def _text(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> str:
     """The subject of a layout: its matrix, its shape, its types, its sizes."""
-    operand, texts = uses[0].operand, spec.register_layouts[layout.entry].axes
+    operand, number = uses[0].operand, next(iter(uses[0].instruction.variant.ranging), "")
+    grown = layout.grown.replace("N", number)
     sizes = [
-        (texts[name] if name in layout.growing else str(size), axis(name))
-        for name, size in layout.axes.items()
-        if name in layout.coordinates
+        (grown if name in layout.growing else str(size), axis(name)) for name, size in layout.axes.items() if name in layout.coordinates
     ]
     listed = ", ".join(f"{size} {word if size == '1' else plural(word)}" for size, word in sizes)
     modifiers = "".join(dict.fromkeys(layouts.modifiers(spec, use.instruction.variant, layout) for use in uses))

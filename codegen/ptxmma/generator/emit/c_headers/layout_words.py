@@ -28,7 +28,8 @@ def axis(name: str) -> str:
 
 def plural(name: str) -> str:
     """The plural of an axis or its word: ``"indices"`` for ``"index"``."""
-    return f"{name[:-1]}ces" if name.endswith("x") else f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    stem, end = {"x": (name[:-1], "ces"), "y": (name[:-1], "ies"), "s": (name, "es")}.get(name[-1:], (name, "s"))
+    return stem + end
 
 
 def title(operand: str) -> str:

@@ -1,0 +1,98 @@
+"""Loads from tensor memory, and stores to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.operations.operation import (
+    Move,
+    Moves,
+    Operation,
+    TensorPlace,
+    element_text,
+    lacks_operands,
+    operand_of,
+    register_place,
+)
+from ptxmma.model import InstructionSet
+
+#: The axes of a fragment that are coordinates of tensor memory: its lanes and columns.
+_CELL = ("row", "col")
+
+
+class TensorTransfer(Operation):
+    """Moves columns of tensor memory to registers or back.
+
+    Attributes:
+        access: of the fragment.
+        verb: what it does.
+    """
+
+    access: ClassVar[str]
+    verb: ClassVar[str]
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """One fragment, and its address."""
+        yield from lacks_operands(entry, self.verb, "fragment", self.access)
+        yield from lacks_operands(entry, self.verb, "tensor-address", "read")
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The kinds of the operands, as Python names."""
+        return {name: kind.replace("-", "_") for name, kind in super().arguments(instruction).items()}
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """The fragment."""
+        return operand_of(instruction, "fragment")
+
+    def statement(self, instruction: Instruction) -> str:
+        """Each element, and its lane and column counted from the address."""
+        fragment, address = self.traced(instruction), operand_of(instruction, "tensor-address").name
+        offsets = [axis for axis in fragment.axes if axis not in _CELL]
+        cell = f"{address}[{_CELL[0]}][{' + '.join([_CELL[1], *(f'{axis} * {_split(instruction).name}' for axis in offsets)])}]"
+        element = element_text(fragment.name, fragment.axes)
+        return f"{element} = {cell}" if self.access == "write" else f"{cell} = {element}"
+
+    def trace(self, instruction: Instruction, *coordinates: int, **axes: Any) -> Moves:
+        """The cell of tensor memory, counted from the address, and the register."""
+        fragment, address = self.traced(instruction), operand_of(instruction, "tensor-address")
+        lane, element = fragment.locate(*coordinates, **axes)
+        at = dict(zip(fragment.axes, fragment.coords(lane, element), strict=True))
+        cell = TensorPlace(at["row"], at["col"], at.get("access", 0), 0, fragment.bits)
+        place = register_place(instruction, fragment, lane, element)
+        if self.access == "write":
+            return Moves(fragment.name, at, (Move(cell, address.name, place, fragment.name),))
+        return Moves(fragment.name, at, (Move(place, fragment.name, cell, address.name),))
+
+
+class TensorLoad(TensorTransfer):
+    """Loads from tensor memory."""
+
+    access = "write"
+    verb = "loads from tensor memory"
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices import tensor_transfers
+
+        return tensor_transfers.load
+
+
+class TensorStore(TensorTransfer):
+    """Stores to tensor memory."""
+
+    access = "read"
+    verb = "stores to tensor memory"
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices import tensor_transfers
+
+        return tensor_transfers.store
+
+
+def _split(instruction: Instruction) -> Operand:
+    """The operand that says how many columns lie between two accesses."""
+    return operand_of(instruction, "immediate")

@@ -1,0 +1,66 @@
+"""The results of loads from tensor memory and of stores to it.
+
+An image of tensor memory is an array (lanes, columns) of 32-bit cells.  An address has the lane in its upper half and the column in its
+lower half (PTX ISA 9.7.16.1.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptxmma.arguments import integer
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.transfers import Moved
+
+_HALF = 16
+
+
+def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: Any = 0) -> Moved:
+    """Load columns; see :func:`ptxmma.emulate`."""
+    target, image = operand_of(instruction, "fragment"), _image(memory)
+    assert target.element is not None
+    codes = image[_cells(instruction, tensor_address, immediate, image)] & np.uint32((1 << target.bits) - 1)
+    return Moved(instruction, registers=target.pack(elements.typed(codes.astype(elements.bits_dtype(target.element)), target.element)))
+
+
+def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: Any, immediate: Any = 0) -> Moved:
+    """Store columns; see :func:`ptxmma.emulate`."""
+    source, image = operand_of(instruction, "fragment"), _image(memory).copy()
+    assert source.element is not None
+    codes = elements.codes(source.unpack(fragment), source.element, source.name)
+    image[_cells(instruction, tensor_address, immediate, image)] = codes.astype(np.uint32)
+    return Moved(instruction, memory=image)
+
+
+def _image(memory: Any) -> Array:
+    """The cells of an image of tensor memory.
+
+    Raises:
+        ValueError: another shape or dtype.
+    """
+    image = elements.as_array(memory, "memory")
+    if image.ndim != 2 or image.dtype.itemsize != 4:
+        raise ValueError(f"memory is {image.dtype} of shape {image.shape}; tensor memory is (lanes, columns) of 32-bit cells")
+    return np.ascontiguousarray(image).view(np.uint32)
+
+
+def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tuple[Array, Array]:
+    """The lane and the column of each element of the fragment.
+
+    Raises:
+        ValueError: an address from which the fragment leaves the image.
+    """
+    address, fragment = operand_of(instruction, "tensor-address"), operand_of(instruction, "fragment")
+    start = integer(address.name, given)
+    at = dict(zip(fragment.axes, np.indices([fragment.sizes[axis] for axis in fragment.axes]), strict=True))
+    lanes = (start >> _HALF) + at["row"]
+    columns = (start & ((1 << _HALF) - 1)) + at["col"] + at.get("access", 0) * integer("immHalfSplitoff", split)
+    if start < 0 or lanes.max() >= image.shape[0] or columns.max() >= image.shape[1]:
+        where = f"lane {start >> _HALF}, column {start & ((1 << _HALF) - 1)}"
+        raise ValueError(f"{address.name} = {start:#x} is {where}: from there {instruction.canonical} leaves the memory of {image.shape}")
+    return lanes, columns
