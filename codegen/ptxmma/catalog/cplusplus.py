@@ -190,7 +190,7 @@ def shown(instruction: Instruction) -> Shown:
             signatures.append(f"{f'template <{template}> ' if template else ''}ptxmma::{instruction.identifier}({made.parameters})")
             statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))
     front = ""
-    if instruction.shape is not None:
+    if instruction.variant.shape:
         name, arguments = front_name(instruction.variant)
         sizes = ", ".join(map(str, instruction.shape_sizes.values()))
         front = f"ptxmma::{name}<{', '.join([f'ptxmma::shape<{sizes}>', *(f'ptxmma::{one}' for one in arguments)])}>"

@@ -72,7 +72,7 @@ def _operands(instruction: Instruction) -> list[Operand]:
 
 def _operations(instruction: Instruction) -> int | None:
     """Multiplications and additions, those with the zeros of a sparse A too; None for an instruction that does not multiply."""
-    if instruction.operation != "multiply":
+    if not instruction.shape_sizes.keys() >= set("mnk"):
         return None
     products = max(operand.computations for operand in _operands(instruction))
     return 2 * products * math.prod(instruction.extents[extent] for extent in "mnk")

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ptxmma.cli import tensor_layout
 from ptxmma.cli.matrices import elsewhere
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, table_options
+from ptxmma.cli.product_options import product_options, resolved
 from ptxmma.cli.some_elements import Query, show_elements
 from ptxmma.cli.whole_operand import View, picture, show_records, show_table
 
@@ -23,11 +25,13 @@ def _operands(context: click.Context) -> list[str]:
 
     typed = [context.params.get("spelling") or "", *context.args]  # click leaves it in the latter where an option still lacks its value
     known = catalog_of(context.params.get("database"))
-    return [name for instruction in map(known.meaning, typed) if instruction for name in names(instruction)]
+    meant = [instruction for instruction in map(known.meaning, typed) if instruction]
+    return [name for instruction in meant for name in (*names(instruction), *tensor_layout.operands(instruction))]
 
 
 @click.command("layout", cls=NamedNumbers)
 @instruction_argument
+@product_options
 @click.option(
     "--operand",
     metavar="NAME",
@@ -69,14 +73,23 @@ def command(
     for metadata, or --row 9 --col 3 for an element of the packed A; --row 9 --block 0 for scale factors.  --matrix, --copy, --computation,
     --selector, --byte-id and --thread-id choose one of several tables; the default is the first.
 
+    An operand in tensor memory needs the shape and the types that its opcode does not state.  --row and --col say where an element lies,
+    counted from the address of the operand; --lane and --column what lies in a cell.
+
     \b
-    Example:
+    Examples:
+      ptxmma layout tcgen05.mma.cta_group::1.kind::f16 --m 128 --n 256 --dtype f16 --operand d-tmem --row 37 --col 200
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.matrices.arrangements import arrangement, names, short_name
 
-    instruction = find(spelling, database)
+    instruction = resolved(find(spelling, database))
+    if (tensor := tensor_layout.operands(instruction)) and operand in tensor:
+        tensor_layout.show(instruction, tensor[operand], lane, numbers, form)
+        return
     known = names(instruction)
+    if operand is None and not known and tensor:
+        raise click.UsageError(f"say which --operand: {', '.join(tensor)}")
     if operand is None and (lane is None or not known):
         raise click.UsageError(
             f"say which --operand: {', '.join(known)}; or --lane N for all that a thread holds"

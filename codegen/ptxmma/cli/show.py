@@ -10,6 +10,7 @@ import click
 
 from ptxmma.cli import Failure
 from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
+from ptxmma.cli.product_options import product_options, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 #: The plain data that :func:`ptxmma.catalog.description.describe` returns.
@@ -18,6 +19,7 @@ Answer = dict[str, Any]
 
 @click.command("show")
 @instruction_argument
+@product_options
 @json_option
 def command(spelling: str, database: str | None, as_json: bool) -> None:
     """Print everything that is known about one instruction, or about a family in short.
@@ -36,7 +38,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
 
     if _family(spelling, database, as_json=as_json):
         return
-    instruction = find(spelling, database)
+    instruction = resolved(find(spelling, database))
     try:
         answer = describe(instruction) | {"computes": operation(instruction).statement(instruction)}
     except ValueError as error:  # the evidence beside the database
@@ -103,7 +105,7 @@ def _operands(answer: Answer) -> list[str]:
     for operand in answer["operands"]:
         registers = f"{operand['registers']} x {operand['register_types'][0]}" if operand["registers"] else ""
         elements = f"{operand['elements']} elements" if operand["elements"] else ""
-        matrix = f"of {operand['rows']}x{operand['cols']}" if operand["elements"] else ""
+        matrix = f"of {operand['rows']}x{operand['cols']}" if operand["elements"] or operand["rows"] * operand["cols"] else ""
         constraint = f'"{operand["constraint"]}"'
         named = operand["name"], operand["kind"], operand["type"] or ""
         rows.append((*named, registers, constraint, elements, matrix, _memory(operand), _immediates(operand["immediates"])))

@@ -78,6 +78,16 @@ class TensorMultiply(Effect):
 
     verb = "multiplies matrices into tensor memory; its instruction descriptor says their shape"
 
+    def statement(self, instruction: Instruction) -> str:
+        """A sum over K, where the shape is known."""
+        if not instruction.shape_sizes:
+            return super().statement(instruction)
+        scaled = instruction.variant.facts.get("stype")
+        index = "j" if instruction.sparse else "k"
+        product = f"a[row][{index}] * b[k][col]" + (" * the scale factors of their blocks" if scaled else "")
+        picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
+        return f"d[row][col] = d[row][col] + sum over {index} of {product}{picked}"
+
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """A sum in tensor memory and a descriptor."""
         yield from super().lacks(entry)

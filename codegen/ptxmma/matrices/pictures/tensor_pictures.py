@@ -10,6 +10,8 @@ from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.matrices.pictures.svg_sheet import BLANK, TO, Panel, cut, sheet, xml
 from ptxmma.model import formula
 
+#: From where pictures count.
+COUNTED = "Lanes and columns count from the operand's address; bits within a cell, where elements share cells."
 #: Lanes and bits of a block, the largest first.
 _LANES, _BITS = (32, 16, 8), (32, 16, 8)
 #: Groups of columns that a wider operand is shown in.
@@ -35,17 +37,35 @@ _Blocks = dict[tuple[int, int, int, int], _Block]
 
 def tensor(placed: TensorPlaces, title: str, notes: Sequence[str], chosen: Mapping[str, int] | None = None) -> str:
     """An operand in tensor memory, panels for each CTA of a pair; ``chosen`` are its selections, 0 or the first if absent."""
-    selected = {name: legal[0] for name, legal in placed.selections.items()} | dict(chosen or {})
-    places = _places(placed, selected)
+    blocks, size = _drawn(placed, chosen)
+    columns = (max(column for _, _, column, _ in blocks) + 1) * size[1]
+    parts = cut(-(-columns // size[1]), 1, max(_MOST * size[2] // placed.memory.cell, 1))
+    ctas = sorted({key[0] for key in blocks})
+    panels = [_panel(placed, blocks, cta, size, part) for cta, part in itertools.product(ctas, list(parts))]
+    return sheet(title, notes, panels)
+
+
+def listed(placed: TensorPlaces, chosen: Mapping[str, int] | None = None) -> list[dict[str, str]]:
+    """The blocks of an operand: the ranges of its axes in each, and of lanes, columns and bits."""
+    blocks, (lanes, width, bits) = _drawn(placed, chosen)
+    rows = []
+    for (cta, lane, column, bit), block in sorted(blocks.items()):
+        row = {axis: _range(*block.ranges[axis]) for axis in placed.sizes}
+        row |= {"cta": str(cta)} if placed.numbers["ctas"] > 1 else {}
+        row |= {"lane": _range(lane * lanes, lane * lanes + lanes - 1), "column": _range(column * width, column * width + width - 1)}
+        rows.append(row | ({"bit": _range(bit * bits, bit * bits + bits - 1)} if bits < placed.memory.cell else {}))
+    return rows
+
+
+def _drawn(placed: TensorPlaces, chosen: Mapping[str, int] | None) -> tuple[_Blocks, tuple[int, int, int]]:
+    """The blocks that a picture shows, with their lanes, columns and bits: the largest that are plain."""
+    places = _places(placed, {name: legal[0] for name, legal in placed.selections.items()} | dict(chosen or {}))
     columns = max(column for *_, column, _ in places) + 1
     for size in itertools.product(_LANES, dict.fromkeys((max(columns // _GROUPS, 1), 1)), _BITS):
         blocks = _blocks(placed, places, size)
         if all(block.plain for block in blocks.values()):
             break
-    parts = cut(-(-columns // size[1]), 1, max(_MOST * size[2] // placed.memory.cell, 1))
-    ctas = sorted({key[0] for key in blocks})
-    panels = [_panel(placed, blocks, cta, size, part) for cta, part in itertools.product(ctas, list(parts))]
-    return sheet(title, notes, panels)
+    return blocks, size
 
 
 def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> list[tuple[int, ...]]:

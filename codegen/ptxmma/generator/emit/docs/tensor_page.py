@@ -17,6 +17,7 @@ from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
+from ptxmma.matrices.pictures import tensor_pictures
 from ptxmma.model import COORDINATES, Spec, TensorLayout, TensorMemory
 
 #: Columns of B in the pictures of its scale factors.
@@ -102,6 +103,6 @@ def _pictures(placed: TensorPlaces, gallery: Gallery) -> Iterator[str]:
             shown = msgspec.structs.replace(placed, sizes=sizes, numbers=placed.numbers | {"n": _NARROW})
             selected = {legal.name: legal.values[-1]}
             name, said = f"{name}_{number}", [f"{number} in a row", *(f"{key} = {value}" for key, value in selected.items())]
-        notes = [f"{', '.join(said)}. Lanes and columns count from the operand's address; bits within a cell, where cells are shared."]
+        notes = [f"{', '.join(said)}. {tensor_pictures.COUNTED}"]
         title = layout.title[0].upper() + layout.title[1:]
         yield gallery.other(name, functools.partial(pictures.tensor, shown, title, notes, selected))

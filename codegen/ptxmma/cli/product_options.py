@@ -1,0 +1,41 @@
+"""Options that say what an opcode does not state: the shape and the types of a product."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxmma.cli.options import known_names
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction
+
+_KEY = "ptxmma.product"
+_SIZES = {"m": "rows of D, in a pair of CTAs those of both", "n": "columns of D", "k": "depth"}
+_TYPES = {"dtype": "type of D", "atype": "type of A", "btype": "type of B", "stype": "type of scale factors"}
+
+
+def product_options(command: click.decorators.FC) -> click.decorators.FC:
+    """``--m``, ``--n``, ``--k``, ``--dtype``, ``--atype``, ``--btype`` and ``--stype``: what :func:`resolved` reads."""
+    for name, text in reversed({**_SIZES, **_TYPES}.items()):
+        kind: Any = {"type": int} if name in _SIZES else {"metavar": "TYPE", "shell_complete": known_names("element")}
+        told = f"Of tcgen05.mma, whose opcode does not state it: {text}."
+        command = click.option(f"--{name}", expose_value=False, callback=_keep, help=told, **kind)(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None:
+        context.meta.setdefault(_KEY, {})[parameter.name] = value
+
+
+def resolved(instruction: Instruction) -> Instruction:
+    """The instruction with what the options say; exits with 2 where no rule allows it."""
+    from ptxmma.catalog.product_rules import IllegalProductError
+
+    arguments = click.get_current_context().meta.get(_KEY)
+    try:
+        return instruction.resolved(**arguments) if arguments else instruction
+    except IllegalProductError as error:
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,86 @@
+"""``ptxmma layout`` about an operand in tensor memory: where an element lies, what lies at a place, or all of it as blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmma.cli.named_numbers import Given, numbers_of
+from ptxmma.cli.render import Table, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ptxmma.catalog.instructions import Instruction
+    from ptxmma.catalog.operands import TensorOperand
+    from ptxmma.catalog.tensor_places import TensorPlaces
+
+#: What names a place beside the lane, which is an option of its own.
+_PLACE = ("column", "bit", "cta")
+
+
+def operands(instruction: Instruction) -> dict[str, TensorOperand]:
+    """The operands of an instruction that lie in tensor memory, by name."""
+    from ptxmma.catalog.operands import TensorOperand
+
+    every = (operand for form in instruction.forms for operand in form.operands)
+    return {operand.name: operand for operand in every if isinstance(operand, TensorOperand)}
+
+
+def show(instruction: Instruction, operand: TensorOperand, lane: int | None, numbers: Given, form: str) -> None:
+    """Print one place where the options name one, and otherwise the whole operand."""
+    placed = operand.tensor
+    if placed is None:
+        raise click.UsageError(
+            f"{operand.name} of {instruction.canonical}: {operand.why}; for the command these are options: --m 128 --n 256"
+        )
+    subject = f"{operand.name} of {instruction.canonical}"
+    if lane is not None:
+        _show_place(placed, lane, numbers, subject, form)
+        return
+    legal: dict[str, Sequence[int]] = {axis: range(size) for axis, size in placed.sizes.items()}
+    given = numbers_of(numbers, {**legal, **placed.selections}, subject)
+    if not given.keys() & set(placed.coordinates):
+        _show_blocks(placed, given, form)
+        return
+    if missing := [f"--{axis}" for axis in placed.coordinates if axis not in given]:
+        raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+    place = placed.locate(**given)  # type: ignore[arg-type]  # no axis is called check
+    columns = [*given, *place._fields, "address"]
+    draw(Table(columns, [[*given.values(), *place, f"base + {place.address():#x}"]]), form)
+
+
+def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, form: str) -> None:
+    """What lies in a cell."""
+    from ptxmma.cli.matrices import within
+
+    memory = placed.memory
+    within("lane", lane, memory.lanes)
+    limits: dict[str, Sequence[int]] = {
+        "column": range(max(row.columns for row in memory.columns)),
+        "bit": range(memory.cell),
+        "cta": range(placed.numbers["ctas"]),
+    }
+    given = numbers_of(numbers, {**limits, **placed.selections}, subject)
+    if "column" not in given:
+        raise click.UsageError(f"--lane needs --column: a cell of {subject}")
+    selected = {name: value for name, value in given.items() if name in placed.selections}
+    place = {name: given.get(name, 0) for name in _PLACE}
+    try:
+        axes = placed.coords(lane, place["column"], place["bit"], place["cta"], **selected)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    draw(Table([*placed.sizes, "lane", *place], [[*axes, lane, *place.values()]]), form)
+
+
+def _show_blocks(placed: TensorPlaces, given: Mapping[str, int], form: str) -> None:
+    """The whole operand."""
+    from ptxmma.matrices.pictures import tensor_pictures
+
+    selected = {name: value for name, value in given.items() if name in placed.selections}
+    if form == "svg":
+        click.echo(tensor_pictures.tensor(placed, placed.layout.title, [tensor_pictures.COUNTED], selected), nl=False)
+        return
+    rows = tensor_pictures.listed(placed, selected)
+    draw(Table(list(rows[0]), [list(row.values()) for row in rows], title=placed.layout.title), form)

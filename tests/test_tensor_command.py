@@ -1,0 +1,92 @@
+"""``ptxmma layout`` and ``show`` about products in tensor memory: what the options say, where elements lie, every error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.cli import main
+
+_OPCODE = "tcgen05.mma.cta_group::1.kind::f16"
+_HALF = ("--m", "64", "--n", "256", "--dtype", "f32", "--atype", "bf16", "--btype", "bf16")
+
+
+def ask(*arguments: str, code: int = 0) -> str:
+    """What ``ptxmma`` prints, on either stream."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def layout(*more: str, code: int = 0) -> str:
+    return ask("layout", _OPCODE, *_HALF, "--operand", "d-tmem", *more, code=code)
+
+
+def test_a_place_of_an_element() -> None:
+    (answer,) = json.loads(layout("--row", "37", "--col", "200", "--json"))
+    assert answer == {"row": 37, "col": 200, "cta": 0, "lane": 69, "column": 200, "bit": 0, "address": "base + 0x4500c8"}
+
+
+def test_what_lies_in_a_cell() -> None:
+    (answer,) = json.loads(layout("--lane", "69", "--column", "200", "--json"))
+    assert answer == {"row": 37, "col": 200, "lane": 69, "column": 200, "bit": 0, "cta": 0}
+
+
+def test_blocks_hold_every_element_once() -> None:
+    rows = list(csv.DictReader(io.StringIO(layout("--format", "csv"))))
+    d = ptxmma.instruction(_OPCODE, m=64, n=256, dtype="f32", atype="bf16", btype="bf16").operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    seen = set()
+    for row in rows:
+        first = {name: int(text.partition("\u2013")[0]) for name, text in row.items()}
+        last = {name: int(text.rpartition("\u2013")[2]) for name, text in row.items()}
+        assert d.locate(first["row"], first["col"])[1:3] == (first["lane"], first["column"])
+        assert d.locate(last["row"], last["col"])[1:3] == (last["lane"], last["column"])
+        seen |= {(one, other) for one in range(first["row"], last["row"] + 1) for other in range(first["col"], last["col"] + 1)}
+    assert len(seen) == 64 * 256
+
+
+def test_a_picture() -> None:
+    assert layout("--format", "svg").startswith("<svg ")
+
+
+def test_show_counts_and_names_types() -> None:
+    answer = json.loads(ask("show", _OPCODE, *_HALF, "--json"))
+    assert answer["shape"] == [64, 256, 16]
+    assert answer["operations"] == 2 * 64 * 256 * 16
+    (d,) = (operand for operand in answer["operands"] if operand["name"] == "d-tmem")
+    assert (d["type"], d["rows"], d["cols"]) == ("f32", 64, 256)
+    assert answer["computes"] == "d[row][col] = d[row][col] + sum over k of a[row][k] * b[k][col]"
+    assert answer["cplusplus"]["front"] == json.loads(ask("show", _OPCODE, "--json"))["cplusplus"]["front"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--row", "64", "--col", "0"), "--row 64 is outside 0..63"),
+        (("--row", "3"), "name an element of d-tmem of tcgen05.mma.cta_group::1.kind::f16: --col is missing"),
+        (("--row", "3", "--col", "0", "--chunk", "1"), "has no --chunk; its axes: --row 0..63, --col 0..255"),
+        (("--lane", "128", "--column", "0"), "lane"),
+        (("--lane", "3"), "--lane needs --column"),
+        (("--lane", "16", "--column", "0"), "nothing of D of M = 64 without .ws: 16 rows in each 32 lanes lies at"),
+    ],
+)
+def test_wrong_places_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    assert message in layout(*arguments, code=2)
+
+
+def test_an_opcode_alone_says_which_options_it_needs() -> None:
+    said = ask("layout", _OPCODE, "--operand", "d-tmem", code=2)
+    assert "the opcode does not state m, n, dtype, atype, btype" in said
+    assert "say which --operand: d-tmem, a-tmem" in ask("layout", _OPCODE, *_HALF, code=2)
+
+
+def test_illegal_options_say_what_is_legal() -> None:
+    said = ask("show", _OPCODE, "--m", "256", "--n", "64", "--dtype", "f16", code=2)
+    assert "no m = 256, n = 64; legal: m = 64 or 128 with n = 8, 16, … 256" in said
+    assert "leave out m" in ask("show", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--m", "16", code=2)
