@@ -27,19 +27,24 @@ _REDIRECT = """<!DOCTYPE html>
 <a href="{0}">{0}</a>
 """
 _WORD = re.compile(r"[a-z0-9]+")
-#: Pages whose sections have the same titles everywhere have words of their own; those of other pages are found by their sections.
-_WORDS, _ALIASES = "words", "aliases"
+#: Pages whose sections have the same titles everywhere have words of their own; those of other pages are found by their sections, too.
+_WORDS, _ALSO, _ALIASES, _SPELLING = "words", "also", "aliases", "spelling"
 
 
-def _entries(env: BuildEnvironment) -> Iterator[tuple[str, str, str]]:
-    """The title, address and further words of every page and section; labels are words of the section that they name."""
+def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
+    """The title, address and further words of every page and section, of forms also a spelling.
+
+    Labels are words of the section that they name.
+    """
     labels: dict[tuple[str, str], list[str]] = {}
     for name, (document, anchor, title) in env.domaindata["std"]["labels"].items():
         labels.setdefault((document, title), []).append(anchor or name)
     for document, title in sorted(env.titles.items()):
         words = env.metadata[document].get(_WORDS, "")
         first, *sections = _sections(env.tocs[document]) or [(title.astext(), "")]
-        yield first[0], f"{document}.html", f"{words} {' '.join(labels.get((document, first[0]), ()))}"
+        own_words = f"{words} {env.metadata[document].get(_ALSO, '')} {' '.join(labels.get((document, first[0]), ()))}"
+        spelling = env.metadata[document].get(_SPELLING)
+        yield first[0], f"{document}.html", own_words, *([spelling] if spelling else [])
         for text, anchor in () if words else sections:
             own = labels.get((document, text), [anchor])
             yield text, f"{document}.html#{own[0]}", f"{first[0]} {' '.join(own)}"
@@ -59,7 +64,10 @@ def _write(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    entries = [(title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower())))) for title, address, words in _entries(app.env)]
+    entries = [
+        (title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower()))), *spelling)
+        for title, address, words, *spelling in _entries(app.env)
+    ]
     (out / "_static" / "pages.js").write_text(f"var PTXMMA_PAGES = {json.dumps(entries, separators=(',', ':'))};\n", encoding="utf-8")
     explorer = out / "explorer.html"
     text = paths.EXPLORER.read_text(encoding="utf-8")

@@ -8,6 +8,8 @@ const PtxmmaFind = (() => {
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
   /** An entry whose title, up to a colon, says nothing but the question is what was asked for. */
   const NOTHING_ELSE = 12;
+  /** Pages come before their sections, and what they explain before the functions of the Python library. */
+  const PAGE = 1, MEMBER = -9;
   const MOST = 12;
 
   const split = (text) => text.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
@@ -24,25 +26,40 @@ const PtxmmaFind = (() => {
     return word.length > 2 && among.some((other) => other.includes(word)) ? inside : 0;
   }
 
-  /** The entries that answer a query, best first: [title, address].  Entries are [title, address, words]. */
+  /**
+   * The entries that answer a query, best first: [title, address].  Entries are [title, address, words], those of forms with a spelling, too.
+   * Bits of a descriptor and elements of a matrix are answered by the explorer.
+   */
   function find(entries, query) {
     const bits = /^\s*(0x[0-9a-f]{1,16})\s*$/i.exec(query);
-    const decoded = bits ? [[`${bits[1]} as a matrix descriptor`, `explorer.html#v=memory&bits=${bits[1]}`]] : [];
+    if (bits) return [[`${bits[1]} as a matrix descriptor`, `explorer.html#v=memory&bits=${bits[1]}`]];
+    const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(query);
+    const best = ranking(entries, element ? query.replace(element[0], " ") : query).slice(0, MOST);
+    const answers = best.map(({title, address}) => [title, address]);
+    if (!element) return answers;
+    const form = best.find(({spelling}) => spelling);
+    const shown = `at=${element[1].toLowerCase()}:${element[2]},${element[3]}`;
+    const title = `${element[0]}${form ? ` of ${form.title}` : ""} in the explorer`;
+    return [[title, `explorer.html#${form ? `i=${form.spelling}&` : ""}${shown}`], ...answers];
+  }
+
+  /** The entries with most of the words, the best first. */
+  function ranking(entries, query) {
     const words = wanted(query);
     const ranked = [];
-    for (const [title, address, more] of entries) {
+    for (const [title, address, more, spelling] of entries) {
       // The names of errata say whole sentences: their words weigh no more than those of a page.
       const own = address.includes("#erratum-") ? [] : split(title);
       const head = split(title.split(":")[0]), others = [...more.split(" "), ...(own.length ? [] : head)];
       const weights = words.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)));
       const matched = weights.filter(Boolean).length;
       const besides = head.filter((word) => !words.includes(word)).length;
-      const score = weights.reduce((sum, each) => sum + each, 0) + (besides ? -besides / 2 : NOTHING_ELSE) + (address.includes("#") ? 0 : 1);
-      if (matched) ranked.push({title, address, matched, score});
+      const kind = address.includes("#ptxmma.") ? MEMBER : address.includes("#") ? 0 : PAGE;
+      const score = weights.reduce((sum, each) => sum + each, 0) + (besides ? -besides / 2 : NOTHING_ELSE) + kind;
+      if (matched) ranked.push({title, address, spelling, matched, score});
     }
     const most = Math.max(0, ...ranked.map((entry) => entry.matched));
-    const best = ranked.filter((entry) => entry.matched === most).sort((one, other) => other.score - one.score);
-    return [...decoded, ...best.slice(0, MOST).map(({title, address}) => [title, address])];
+    return ranked.filter((entry) => entry.matched === most).sort((one, other) => other.score - one.score);
   }
 
   return {find};
@@ -63,6 +80,9 @@ if (typeof document !== "undefined") {
       document.head.append(script);
     }));
   })();
+
+  // What Sphinx shows of a result, it fetches: browsers forbid that to pages without a server.
+  if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
   const list = (answers) => {
     const items = document.createElement("ul");

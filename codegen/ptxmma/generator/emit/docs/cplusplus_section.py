@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from ptxmma.catalog.cplusplus import shown
 from ptxmma.generator.emit.docs import rest
-from ptxmma.generator.emit.docs.family import Row
+from ptxmma.generator.emit.docs.family import UNDOCUMENTED, Row
 
 
 def functions(forms: Sequence[Row]) -> str:
-    """A row for the first variant of each form: its header, its function, its name in the typed front."""
+    """A row for the first variant of each form, documented ones first: its header, its function, its name in the typed front."""
     rows = []
-    for row in forms:
+    for row in sorted(forms, key=lambda row: not row.form.documented):
         first = row.members[0]
         said = shown(first)
-        rows.append([rest.code(first.canonical), rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(said.front)])
+        spelling = rest.code(first.canonical) + ("" if row.form.documented else f" ({UNDOCUMENTED})")
+        rows.append([spelling, rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(said.front)])
     return rest.table(*rest.dense(("Variant", "Header", "Function", "Typed front"), rows))
 
 

@@ -19,6 +19,8 @@ from ptxmma.model import (
 
 #: Marks what assemblers do otherwise than the manual says.
 DAGGER = "\u2020"
+#: What is said of forms that assemblers accept.
+UNDOCUMENTED = "not in the manual"
 #: Targets with the first PTX ISA version on each.
 _Versions = tuple[tuple[str, Version], ...]
 

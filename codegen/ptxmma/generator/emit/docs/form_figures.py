@@ -13,7 +13,7 @@ from ptxmma.generator.emit.docs.layout_uses import Use
 from ptxmma.model import InstructionSet
 
 #: Places of a product: A is on the left, B above, the accumulators between them.
-_PRODUCT = ("above", "left", "result")
+_PRODUCT = ("left", "above", "result")
 _BESIDE = "beside"
 
 

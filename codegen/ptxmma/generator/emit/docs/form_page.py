@@ -24,12 +24,23 @@ from ptxmma.generator.emit.docs import (
     struct_tables,
 )
 from ptxmma.generator.emit.docs.errata_page import errata_list
-from ptxmma.generator.emit.docs.family import DAGGER, Row, form_table, needs, operand_lists, pattern, qualifier_table, rows, usual
+from ptxmma.generator.emit.docs.family import (
+    DAGGER,
+    UNDOCUMENTED,
+    Row,
+    form_table,
+    needs,
+    operand_lists,
+    pattern,
+    qualifier_table,
+    rows,
+    usual,
+)
 from ptxmma.generator.emit.docs.form_groups import FormGroup, page_label
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices.operations import operation
-from ptxmma.model import InstructionSet, Spec
+from ptxmma.model import InstructionSet, Spec, Version
 
 _Entry = TypeVar("_Entry")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -52,6 +63,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "page_labels": [group.label, *map(page_label, group.aliases)],
         "aliases": " ".join(group.aliases),
         "words": " ".join(_words(spec, group)),
+        "spelling": shown.canonical,
         "summary": _summary(spec, group),
         "explorer": f"{_ROOT}{EXPLORER}{explorer(i=shown.canonical)}",
         "family": rest.link(group.family, rest.label("family", group.family)),
@@ -65,7 +77,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "sizes": _sizes(group.own),
         "registers": layout_uses.layout_table(uses),
         "layouts": list(sections.values()),
-        "targets": form_targets.table(spec, {needs(spec, row.accepted): row.accepted for each in forms.values() for row in each}),
+        "targets": form_targets.table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": form_examples.examples(shown),
         "memory": _memory(spec, group),
         "links": _shared(spec, sets),
@@ -73,6 +85,14 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "family_errata": any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
         "neighbours": form_neighbours.bullets(group, every),
     }
+
+
+def _accepted(spec: Spec, forms: Sequence[Row]) -> dict[str, dict[str, Version]]:
+    """The first versions by target, for each requirement of the forms: of documented ones first."""
+    columns = {}
+    for row in sorted(forms, key=lambda row: not row.form.documented):
+        columns[needs(spec, row.accepted) + ("" if row.form.documented else f" ({UNDOCUMENTED})")] = row.accepted
+    return columns
 
 
 def _words(spec: Spec, group: FormGroup) -> list[str]:

@@ -159,7 +159,9 @@ function imageOptions(instruction, state) {
   const mode = facts.swizzles.find((each) => each.name === wanted) ?? facts.swizzles[facts.swizzles.length - 1];
   const panel = (mode.bytes * 8) / database.types[element].bits;
   const wide = major === facts.layouts[0].majorness;
-  const size = { type: element, majorness: major, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(64, panel) : 64) };
+  // A descriptor need not lead from one panel to the next: an instruction reads so much along k.
+  const least = fields ? (DEPTH_BYTES * 8) / database.types[element].bits : 64;
+  const size = { type: element, majorness: major, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(least, panel) : 64) };
   if (!fields) return { ...size, swizzle: mode.name, start: given(start) ?? 0, lbo: given(lbo), sbo: given(sbo), baseOffset: given(base) ?? 0 };
   const [at, leading, strided, offset] = ["start_address", "leading_byte_offset", "stride_byte_offset", "base_offset"].map((name) => Number(fields[name]));
   return { ...size, swizzle: wanted, start: at - (at % mode.bytes), lbo: leading, sbo: strided, baseOffset: offset };
