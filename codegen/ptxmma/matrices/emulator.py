@@ -10,6 +10,7 @@ from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.instructions import instruction as find
 from ptxmma.matrices.multiplication import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.operations import operation
+from ptxmma.matrices.tensor_emulation import TensorEmulated as TensorEmulated
 from ptxmma.matrices.transfers import Moved as Moved
 
 
@@ -32,6 +33,15 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     - the constants that the instruction has, integers: ``selector`` of sparse metadata, ``byte_id_a``, ``thread_id_a``, ``byte_id_b``,
       ``thread_id_b`` of scale factors, by default 0; of wgmma ``scale_d=False`` leaves the addend out, ``imm_scale_a=-1`` and
       ``imm_scale_b=-1`` negate A and B, ``imm_trans_a=1`` and ``imm_trans_b=1`` read them MN-major.
+
+    **Multiply into tensor memory** ``emulate(instruction, a, b, d=None, ...)`` with an instruction that is told its shape and types
+    (:func:`ptxmma.instruction`) gives :class:`TensorEmulated`.  Its operands are matrices:
+
+    - ``a``, ``b``: (..., m, k) and (..., k, n), of a sparse A the kept elements; ``d``: the addend (..., m, n), None means zeros.
+    - ``metadata``: of a sparse A, row-major (..., m, chunks / 2); ``scale_a``, ``scale_b``: scale factors (..., m, blocks) and
+      (..., blocks, n) of a block-scaled product.
+    - ``enable_input_d=False`` leaves the addend out, ``scale_input_d=s`` divides it by 2**s; ``negate_a``, ``negate_b`` and ``saturate``
+      are what the instruction descriptor says.
 
     **Load** ``emulate(instruction, p, memory, memory_start=0, stride=None)``, **store** ``emulate(instruction, p, r, memory,
     memory_start=0, stride=None)`` and **transpose** ``emulate(instruction, a)`` give :class:`Moved`:

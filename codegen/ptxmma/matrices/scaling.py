@@ -41,6 +41,7 @@ from ptxmma.matrices.scale_formats import custom as custom
 from ptxmma.matrices.scale_formats import format_of
 from ptxmma.matrices.scale_formats import formats as formats
 from ptxmma.matrices.scale_formats import of as of
+from ptxmma.matrices.tensor_scales import to_tensor_memory as to_tensor_memory
 
 
 class Quantised(NamedTuple):

@@ -45,7 +45,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         Raises:
             ValueError: it has no layout.
         """
-        return self._tensor().columns
+        return self.placed().columns
 
     def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Place:
         """Where something of it lies: ``locate(37, 200)`` is ``Place(cta=0, lane=37, column=200, bit=0)`` for D of M = 128.
@@ -57,7 +57,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
             TypeError: a coordinate is neither an integer nor an array, missing, unknown or given twice.
             ValueError: it has no layout, or a number is out of range.
         """
-        return self._tensor().locate(*coordinates, check=check, **named)
+        return self.placed().locate(*coordinates, check=check, **named)
 
     def coords(  # type: ignore[override]  # its places have columns and bits, not the numbers of elements
         self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int
@@ -68,9 +68,49 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
             TypeError: an unknown selection.
             ValueError: it has no layout, or nothing of it lies there.
         """
-        return self._tensor().coords(lane, column, bit, cta, **selections)
+        return self.placed().coords(lane, column, bit, cta, **selections)
 
-    def _tensor(self) -> TensorPlaces:
+    def pack(self, matrix: Any, memory: Any = None, *, address: int = 0, **selections: int) -> Any:
+        """What lies there to an image of tensor memory, all copies of it.
+
+        Args:
+            matrix: (rows, cols) of the element type's dtype, or its bits as unsigned integers; of scale factors (rows, blocks) of A or
+                (blocks, cols) of B; of metadata row-major ``uint8`` (rows, chunks / 2) as :meth:`ptxmma.Metadata.pack` takes it.
+            memory: the image, (128, columns) of 32 bits, (2, 128, columns) for a pair of CTAs, which is written to; None: a new one of
+                zeros with 512 columns.
+            address: the operand's.
+            selections: what the instruction descriptor selects: ``scale_id=1``.
+
+        Returns:
+            The image, ``uint32`` if it is new.
+
+        Raises:
+            TypeError: an unknown selection.
+            ValueError: another shape or dtype, an address or a selection that is not legal, columns that the image does not have, or an
+                operand without layout.
+        """
+        from ptxmma.catalog.registers import tensor_cells
+
+        return tensor_cells.pack(self, matrix, memory, address, selections)
+
+    def unpack(self, registers: Any, *, address: int = 0, **selections: int) -> Any:
+        """What lies in an image of tensor memory: the inverse of :meth:`pack`; of copies the first is read.
+
+        ``registers`` is the image.
+
+        Raises:
+            TypeError, ValueError: as :meth:`pack`.
+        """
+        from ptxmma.catalog.registers import tensor_cells
+
+        return tensor_cells.unpack(self, registers, address, selections)
+
+    def placed(self) -> TensorPlaces:
+        """Where it lies.
+
+        Raises:
+            ValueError: it has no layout.
+        """
         if self.tensor is None:
             raise ValueError(self.why)
         return self.tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NoReturn
 
 from ptxmma.catalog.instructions import Instruction, Missing
@@ -87,6 +87,16 @@ class TensorMultiply(Effect):
         product = f"a[row][{index}] * b[k][col]" + (" * the scale factors of their blocks" if scaled else "")
         picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
         return f"d[row][col] = d[row][col] + sum over {index} of {product}{picked}"
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:  # noqa: ARG002  # one for all
+        """The emulator's own names."""
+        return {}
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # type: ignore[override]  # noqa: ARG002  # one for all
+        """Works on matrices."""
+        from ptxmma.matrices import tensor_emulation
+
+        return tensor_emulation.multiply
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """A sum in tensor memory and a descriptor."""

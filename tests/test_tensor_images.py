@@ -1,0 +1,155 @@
+"""Images of tensor memory, and products that are added up in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ptxmma
+from ptxmma.matrices import scaling, tensor_scales
+from ptxmma.matrices.tensor_scales import Step
+
+_ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
+_BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+_RNG = np.random.default_rng(5)
+
+
+def _operand(opcode: str, name: str, **arguments: Any) -> ptxmma.TensorOperand:
+    operand = ptxmma.instruction(opcode, **arguments).operand(name)
+    assert isinstance(operand, ptxmma.TensorOperand)
+    return operand
+
+
+@pytest.mark.parametrize(("opcode", "m", "n"), [(_ONE, 128, 256), (_ONE, 64, 24), (_PAIR, 128, 48), (_PAIR, 256, 256)])
+def test_an_image_holds_d_where_it_lies(opcode: str, m: int, n: int) -> None:
+    d = _operand(opcode, "d-tmem", m=m, n=n, **_BF16)
+    matrix = _RNG.normal(size=(m, n)).astype(np.float32)
+    image = d.pack(matrix, address=7)
+    assert image.shape == ((128, 512) if opcode == _ONE else (2, 128, 512))
+    for row, col in ((0, 0), (m - 1, n - 1), (37, n // 2)):
+        place = d.locate(row, col)
+        cell = image[place.lane, place.column + 7] if opcode == _ONE else image[place.cta, place.lane, place.column + 7]
+        assert cell == matrix[row, col].view(np.uint32)
+    assert np.array_equal(d.unpack(image, address=7), matrix)
+    assert np.count_nonzero(image) == np.count_nonzero(matrix)
+
+
+def test_elements_of_16_bits_of_d_have_cells_of_their_own() -> None:
+    d = _operand(_ONE, "d-tmem", m=128, n=16, dtype="f16")
+    matrix = np.full((128, 16), 1.5, np.float16)
+    image = d.pack(matrix)
+    assert (image[:, :16] == 0x3E00).all()
+    assert np.array_equal(d.unpack(image), matrix)
+
+
+def test_a_is_packed_and_copied() -> None:
+    a = _operand(_PAIR, "a-tmem", m=128, n=64, **_BF16)
+    matrix = _RNG.normal(size=(128, 16)).astype(ml_dtypes.bfloat16)
+    image = a.pack(matrix)
+    assert np.array_equal(image[0, :64], image[0, 64:])
+    assert image[1, 3, 2] == matrix[67, 4].view(np.uint16) | np.uint32(matrix[67, 5].view(np.uint16)) << 16
+    assert np.array_equal(a.unpack(image), matrix)
+
+
+def test_what_else_is_in_the_image_stays() -> None:
+    d = _operand(_ONE, "d-tmem", m=64, n=8, **_BF16)
+    image = np.full((128, 512), 0xFFFFFFFF, np.uint32)
+    assert d.pack(np.zeros((64, 8), np.float32), image, address=16 << 16 | 32) is not None
+    assert np.count_nonzero(image == 0) == 64 * 8
+    assert (image[16:32, 32:40] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [(1 << 16, r"address 0x10000 is lane 1; it must be lane 0 or 16"), (509, "columns reach from 509 to 516; the memory has 512")],
+)
+def test_addresses_are_checked(address: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _operand(_ONE, "d-tmem", m=64, n=8, **_BF16).pack(np.zeros((64, 8), np.float32), address=address)
+
+
+def test_matrices_and_images_are_checked() -> None:
+    d = _operand(_ONE, "d-tmem", m=64, n=8, **_BF16)
+    with pytest.raises(ValueError, match=r"d-tmem has shape \(8, 64\); it takes \(64, 8\)"):
+        d.pack(np.zeros((8, 64), np.float32))
+    with pytest.raises(ValueError, match=r"memory has shape \(2, 128, 512\); it takes \(128, columns\) of 32 bits"):
+        d.unpack(np.zeros((2, 128, 512), np.uint32))
+
+
+# --- scale factors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(128, 4), (128, 12), (256, 8), (72, 5)])
+def test_scale_factors_lie_as_cp_copies_the_order_of_cublas(rows: int, blocks: int) -> None:
+    """``tcgen05.cp.32x128b.warpx4`` puts 16 bytes, one after another, into four columns of a lane."""
+    scales = _RNG.integers(1, 255, (rows, blocks), np.uint8)
+    tiles = scaling.to_cublas(scales).reshape(-(-rows // 128), -(-blocks // 4), 32, 16)
+    copied = np.concatenate([np.concatenate(list(tiles[:, group].view(np.uint32)), axis=1) for group in range(tiles.shape[1])], axis=1)
+    assert np.array_equal(scaling.to_tensor_memory(scales), np.tile(copied, (4, 1)))
+    assert np.array_equal(scaling.to_tensor_memory(scales.T, axis=-2), scaling.to_tensor_memory(scales))
+
+
+def test_steps_along_k_go_on_in_the_same_cells() -> None:
+    assert [tensor_scales.step(128, 1, step) for step in (0, 3, 4)] == [Step(0, 0), Step(0, 3), Step(4, 0)]
+    assert [tensor_scales.step(256, 2, step) for step in (1, 2)] == [Step(0, 2), Step(8, 0)]
+    assert [tensor_scales.step(128, 3, step) for step in (1, 2, 3)] == [Step(0, 3), Step(4, 2), Step(8, 1)]
+
+
+def test_scale_factors_that_do_not_fit_are_refused() -> None:
+    for wrong in (np.zeros((300, 4), np.uint8), np.zeros((4, 4), np.uint16), np.zeros(4, np.uint8)):
+        with pytest.raises(ValueError, match="it takes \\(rows, blocks\\) of 8 bits, 1 to 256 rows"):
+            scaling.to_tensor_memory(wrong)
+
+
+# --- products ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_product_is_the_exact_sum_rounded() -> None:
+    instruction = ptxmma.instruction(_ONE, m=64, n=16, **_BF16)
+    a, b = (_RNG.integers(-8, 8, shape).astype(ml_dtypes.bfloat16) for shape in ((64, 16), (16, 16)))
+    d = _RNG.integers(-9, 9, (64, 16)).astype(np.float32)
+    result = ptxmma.emulate(instruction, a, b, d)
+    wanted = a.astype(np.float64) @ b.astype(np.float64) + d
+    assert np.array_equal(result.matrix, wanted)
+    assert np.array_equal(result.d, wanted.astype(np.float32))
+    assert result.admits(result.d).all()
+    wrong = result.d.copy()
+    wrong[3, 4] += 1
+    assert np.argwhere(~result.admits(wrong)).tolist() == [[3, 4]]
+    assert np.array_equal(ptxmma.emulate(instruction, a, b, d, enable_input_d=False).matrix, wanted - d)
+    assert np.array_equal(ptxmma.emulate(instruction, a, b, d, scale_input_d=2).matrix, wanted - d + d / 4)
+    assert np.array_equal(ptxmma.emulate(instruction, a, b, d, negate_b=True).matrix, 2 * d - wanted)
+
+
+def test_the_bound_is_that_of_the_precision_of_sums() -> None:
+    instruction = ptxmma.instruction(_ONE, m=64, n=16, **_BF16)
+    a, b = (_RNG.normal(size=shape).astype(ml_dtypes.bfloat16) for shape in ((64, 16), (16, 16)))
+    result = ptxmma.emulate(instruction, a, b)
+    assert (result.bound("f16") > result.bound("f32")).all()
+    with pytest.raises(ValueError, match="unknown floating-point type 's32'; known: f16"):
+        result.bound("s32")
+
+
+def test_a_product_of_an_opcode_alone_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"does not state m, n, dtype, atype, btype: give them to ptxmma.instruction\(\)"):
+        ptxmma.emulate(_ONE, np.zeros((64, 16)), np.zeros((16, 16)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metadata": np.zeros((64, 4), np.uint8)}, "takes no metadata"),
+        ({"scale_a": np.zeros((64, 1), np.uint8)}, "takes no scale_a"),
+        ({"scale_input_d": 16}, r"scale_input_d = 16 is out of range: 0\.\.15"),
+        ({"saturate": True}, "does not saturate"),
+        ({"d": np.zeros((64, 8), np.float32)}, r"d has shape \(64, 8\); it takes \(..., 64, 16\)"),
+    ],
+)
+def test_operands_of_a_product_are_checked(arguments: dict[str, Any], message: str) -> None:
+    instruction = ptxmma.instruction(_ONE, m=64, n=16, **_BF16)
+    a, b = np.zeros((64, 16), ml_dtypes.bfloat16), np.zeros((16, 16), ml_dtypes.bfloat16)
+    with pytest.raises(ValueError, match=message):
+        ptxmma.emulate(instruction, a, b, **arguments)
