@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import async_protocol, check, flow
+from ptxmma.ptx.blocks import Outline
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.statements import functions
 
@@ -219,7 +220,7 @@ def test_anything_is_followed_to_its_end(catalog: Catalog, body: list[str]) -> N
     assert rules
     text = module([_MMA, *body]).encode()
     for function in functions([text], Opcodes(catalog.database.spec)):
-        for hazard in flow.hazards(function, rules):
+        for hazard in flow.hazards(function, Outline(function.text, rules.opcodes), rules):
             assert function.text[hazard.offset : hazard.offset + hazard.length].strip()
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.ptx.blocks import Asynchronous
+from ptxmma.ptx.flow_events import Asynchronous
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog

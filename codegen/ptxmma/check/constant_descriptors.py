@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.suspicions import suspicions
-from ptxmma.ptx.blocks import starts
 from ptxmma.ptx.known_bits import Bits, KnownBits
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
-    from ptxmma.check.async_protocol import Protocol
+    from ptxmma.ptx.blocks import Outline
+    from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.statements import Function
 
 
@@ -41,27 +41,31 @@ class ConstantDescriptors:
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._texts: dict[tuple[Bits, str | None, Multiplicand], list[str]] = {}
 
-    def of_function(self, function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
+    def of_function(self, function: Function, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
-        issues = protocol.opcodes.issues
-        if not any(opcode in function.text for opcode in issues):
+        # Most functions have nothing doubtful, even if what writes registers otherwise is left out.
+        if not any(self._doubts(outline, KnownBits(function.text, guess=True))):
             return
-        known, reported = KnownBits(function.text), set[str]()
-        for statement in function.statements():
-            opcode, operands = statement.opcode, statement.operands
-            if statement.broken is not None or not any(starts(opcode, issue) for issue in issues):
-                continue
-            for each in self._described(opcode, tuple(operand.startswith(b"{") for operand in operands)):
+        reported = set[str]()
+        for issue, each, text in self._doubts(outline, KnownBits(function.text)):
+            message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
+            statement = function.statement(issue.offset)
+            if statement is not None and statement.broken is None and message not in reported:
+                reported.add(message)
+                yield Remark(function.operand(statement, each.place), "warning", "descriptor", message), issue.opcode
+
+    def _doubts(self, outline: Outline, known: KnownBits) -> Iterator[tuple[Issue, _Described, str]]:
+        """What is doubtful about the descriptors of asynchronous instructions."""
+        for issue in outline.issues:
+            operands = issue.operands
+            for each in self._described(issue.opcode, tuple([operand.startswith(b"{") for operand in operands])):
                 majorness = None
                 if each.majorness is not None:
                     majorness = each.meanings.get(integer(operands[each.majorness]))
                     if majorness is None:
                         continue
                 for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix):
-                    message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
-                    if message not in reported:
-                        reported.add(message)
-                        yield Remark(function.operand(statement, each.place), "warning", "descriptor", message), opcode
+                    yield issue, each, text
 
     def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_Described]:
         """The descriptors among the operands of an instruction, by which of its operands are lists."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from collections.abc import Iterator
@@ -14,44 +15,39 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.async_protocol import Protocol
-    from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.blocks import Outline
+    from ptxmma.ptx.flow_events import Issue
 
-_LABEL = re.compile(rb"\n[ \t]*([\w$%]+):(?!:)")
-_BRANCH = re.compile(rb"bra(?:\.uni)?\s+([\w$%]+)\s*;")
 #: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
 _RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")
 
 
-def of_loops(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
+def of_loops(outline: Outline, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
     """The remarks on the innermost loops that issue asynchronous instructions, each with the opcode that it is about."""
-    opcodes = protocol.opcodes
-    if not any(opcode in function.text for opcode in opcodes.issues):
-        return
-    issue = re.compile(rb"(?<![\w$%.])(?:" + b"|".join(map(re.escape, opcodes.issues)) + rb")(?=[.\s])[\w.:]*")
-    fence = opcodes.fence.decode()
-    for start, stop in _innermost(function.text, issue):
-        first = issue.search(function.text, start, stop)
-        assert first  # the loop was chosen for it
-        token = Token(first[0], first.start())
-        if function.text.find(opcodes.fence, start, stop) < 0 and opcodes.fence in function.text[:start]:
+    code, opcode = outline.text, protocol.opcodes.fence
+    fence = opcode.decode()
+    for start, stop, first in _innermost(outline):
+        if code.find(opcode, start, stop) < 0 and code.find(opcode, 0, start) >= 0:
             text = f"the loop repeats it, and {fence} is before the loop: ptxas may add one in each round (C7519); write it inside"
-            yield Remark(token, "note", "fence-outside-loop", text), first[0]
-        if release := _RELEASE.search(function.text, start, stop):
+            yield Remark(Token(first.opcode, first.offset), "note", "fence-outside-loop", text), first.opcode
+        if release := _RELEASE.search(code, start, stop):
             text = "it waits for all memory accesses of the thread: leave out .release.cluster if it says that operands were read"
             yield Remark(Token(release[0], release.start()), "note", "release-in-loop", text), release[0]
 
 
-def _innermost(text: bytes, wanted: re.Pattern[bytes]) -> list[tuple[int, int]]:
-    """The smallest loops, from their label to the branch back, that have something in them."""
+def _innermost(outline: Outline) -> list[tuple[int, int, Issue]]:
+    """The smallest loops, from their label to the branch back, that issue asynchronous instructions, with the first of these."""
+    issues = outline.issues
     labels: dict[bytes, list[int]] = {}
-    for match in _LABEL.finditer(text):
-        labels.setdefault(match[1], []).append(match.start())
-    loops: list[tuple[int, int]] = []
-    for match in _BRANCH.finditer(text) if labels else ():
-        starts = labels.get(match[1], ())
-        start = max((place for place in starts if place < match.start()), default=-1)
-        if start >= 0 and not any(start <= other for other, _ in loops) and wanted.search(text, start, match.end()):
-            loops.append((start, match.end()))
+    for name, place in outline.labels:
+        labels.setdefault(name, []).append(place)
+    loops: list[tuple[int, int, Issue]] = []
+    for name, stop in outline.branches:
+        start = max((place for place in labels.get(name, ()) if place < stop), default=-1)
+        number = bisect.bisect_left(issues, start, key=lambda issue: issue.offset)
+        inside = start >= 0 and number < len(issues) and issues[number].offset < stop
+        if inside and not any(start <= other for other, _, _ in loops):
+            loops.append((start, stop, issues[number]))
     return loops
 
 

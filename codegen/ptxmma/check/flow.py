@@ -27,7 +27,9 @@ from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.branch_graph import Graph
 from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import Access, Operation, State, on_both, on_either, rename
-from ptxmma.ptx.blocks import Event, NotFollowedError, Parser, starts
+from ptxmma.ptx.block_scopes import plain
+from ptxmma.ptx.blocks import NotFollowedError, Outline, starts
+from ptxmma.ptx.flow_events import Event, Stretch
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -60,15 +62,13 @@ def first_issue(function: Function, rules: Protocol) -> Token | None:
     return next((Token(statement.opcode, statement.start) for statement in opcodes), None)
 
 
-def hazards(function: Function, rules: Protocol) -> list[Hazard]:
+def hazards(function: Function, outline: Outline, rules: Protocol) -> list[Hazard]:
     """What is wrong with a function's asynchronous instructions, in the order of the text.
 
     A function that cannot be followed (a label is missing, a brace is not closed, branches without end) has no hazards.
     """
-    if not any(opcode in function.text for opcode in rules.opcodes.issues):
-        return []
     try:
-        return _Walk(function, Parser(function.text, rules.opcodes).parse(), rules).hazards()
+        return _Walk(function, outline, rules).hazards()
     except NotFollowedError:
         return []
 
@@ -81,10 +81,11 @@ class _Walk:
     #: Facts that are carried in one round: more are too many to hold.
     _MOST_WORK = 1_000_000
 
-    def __init__(self, function: Function, blocks: Sequence[tuple[Sequence[Event], Sequence[int]]], rules: Protocol) -> None:
-        self._function, self._blocks, self._rules = function, blocks, rules
+    def __init__(self, function: Function, outline: Outline, rules: Protocol) -> None:
+        self._function, self._outline, self._rules = function, outline, rules
+        self._blocks = blocks = outline.blocks()
         self._reported: dict[int, Hazard] = {}
-        self._opcodes = {event.offset: event.opcode for events, _ in blocks for event in events if event.kind == "issue"}
+        self._opcodes = {event.offset: event.opcode for events, _ in blocks for event in events if isinstance(event, Event)}
 
     def hazards(self) -> list[Hazard]:
         """All hazards of the function.
@@ -122,24 +123,38 @@ class _Walk:
                 break
         return [self._reported[offset] for offset in sorted(self._reported)]
 
-    def _through(self, state: State, events: Sequence[Event]) -> State:
+    def _through(self, state: State, events: Sequence[Event | Stretch]) -> State:
         """What is known behind a block."""
-        state = state.copy()
+        made = None
         for event in events:
+            if not isinstance(event, Stretch) or self._concerns(made or state, event):
+                made = made or state.copy()
+                getattr(self, f"_{event.kind}")(made, event)
+        return made or state
+
+    def _concerns(self, state: State, stretch: Stretch) -> bool:
+        """Whether a stretch matters: an asynchronous instruction is at work on one of its registers, or follows."""
+        busy = (operations.keys() for operations in (state.accumulators, state.fragments) if operations)
+        return stretch.leads or any(not names.isdisjoint(stretch.names) for names in busy)
+
+    def _stretch(self, state: State, stretch: Stretch) -> None:
+        followed = self._outline.followed if stretch.leads else {*map(plain, (*state.accumulators, *state.fragments))}
+        for event in stretch.events(followed):
             getattr(self, f"_{event.kind}")(state, event)
-        return state
+            if event.kind == "copy":
+                followed.update(map(plain, event.written))
 
     def _call(self, state: State, _: Event) -> None:
         state.forget()
 
     def _fence(self, state: State, _: Event) -> None:
-        state.unfenced = False
-        state.accessed.clear()
+        state.fence()
 
     def _commit(self, state: State, _: Event) -> None:
         for operations in (state.accumulators, state.fragments):
+            older = {at: at._replace(age=at.age + 1) for at in {*operations.values()}}
             for name, at in operations.items():
-                operations[name] = at._replace(age=at.age + 1)
+                operations[name] = older[at]
 
     def _wait(self, state: State, event: Event) -> None:
         for operations in (state.accumulators, state.fragments):
@@ -147,6 +162,10 @@ class _Walk:
                 del operations[name]
 
     def _copy(self, state: State, event: Event) -> None:
+        for name in event.read:
+            if at := state.accumulators.get(name):
+                state.accumulators[name] = at._replace(register=at.register or name)
+                state.copied = True
         for target in event.written:
             rename(state.accumulators, target, event.read, event.predicated)
             rename(state.accessed, target, event.read, event.predicated)
@@ -165,7 +184,7 @@ class _Walk:
                 if name in state.accessed and state.accessed[name].shape:
                     del state.accessed[name]
             else:
-                state.accessed[name] = Access(b"", event.offset)
+                state.access([name], Access(b"", event.offset))
 
     def _issue(self, state: State, event: Event) -> None:
         shape = self._rules.shape(event.opcode)
@@ -174,23 +193,22 @@ class _Walk:
             self._early(state, event, busy, state.accumulators[busy], "is read", "write")
         self._order(state, event, shape)
         self._copied(state, event)
+        if not event.predicated:
+            operation = Operation(-1, event.offset)
+            state.accumulators.update(dict.fromkeys(event.written, operation))
+            state.fragments.update(dict.fromkeys(event.read, operation))
+            state.access(event.written, Access(shape, event.offset))
+            return
         for name in event.written:
-            self._hold(state.accumulators, name, Operation(-1, event.offset, name), event.predicated)
-            if not event.predicated:
-                state.accessed[name] = Access(shape, event.offset)
-            elif name in state.accessed and state.accessed[name].shape != shape:
+            if name in state.accessed and state.accessed[name].shape != shape:
                 del state.accessed[name]
-        for name in event.read:
-            self._hold(state.fragments, name, Operation(-1, event.offset, name), event.predicated)
-
-    def _hold(self, operations: dict[bytes, Operation], name: bytes, operation: Operation, predicated: bool) -> None:
-        if not predicated:
-            operations[name] = operation
 
     # --- what is reported ---
 
     def _order(self, state: State, event: Event, shape: bytes) -> None:
         """Report a missing fence before an asynchronous instruction."""
+        if not state.unfenced and state.shapes <= {shape}:
+            return
         touched = [name for name in (*event.written, *event.read) if name in state.accessed]
         bad = next((name for name in touched if state.accessed[name].shape != shape), None)
         fence = self._rules.opcodes.fence.decode()
@@ -203,13 +221,13 @@ class _Walk:
         else:
             return
         self._report(event.offset, len(event.opcode), "missing-fence", event.opcode, what, self._rules.fence_source)
-        state.unfenced = False
-        state.accessed.clear()
+        state.fence()
 
     def _copied(self, state: State, event: Event) -> None:
         """Report an accumulator that is another one of an instruction at work, under a new name."""
-        busy = ((name, state.accumulators[name]) for name in event.written if name in state.accumulators)
-        name, at = next(((name, at) for name, at in busy if at.register != name), (b"", None))
+        names = event.written if state.copied else ()
+        busy = ((name, state.accumulators[name]) for name in names if name in state.accumulators)
+        name, at = next(((name, at) for name, at in busy if at.register not in (b"", name)), (b"", None))
         if at is not None:
             text = f"{_plain(name)} is a copy of {_plain(at.register)}, which the {self._name(event)} of line {self._line(at.offset)} may "
             text += "still write: ptxas runs the two one after the other (C7514); use one accumulator, or wait first"
@@ -246,4 +264,4 @@ def _start(opcode: bytes, rules: Protocol) -> str:
 
 def _plain(name: bytes) -> str:
     """A register's name as it is written."""
-    return name.partition(b" ")[0].decode("utf-8", "replace")
+    return plain(name).decode("utf-8", "replace")

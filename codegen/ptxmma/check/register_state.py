@@ -14,12 +14,12 @@ class Operation(NamedTuple):
     Attributes:
         age: how many groups were committed after it; -1 before its own.
         offset: its place in the text.
-        register: the one that it names; ``mov`` may have given it others.
+        register: the one that it names, of another one to which ``mov`` copied that; otherwise empty.
     """
 
     age: int
     offset: int
-    register: bytes
+    register: bytes = b""
 
 
 class Access(NamedTuple):
@@ -30,21 +30,43 @@ class Access(NamedTuple):
 
 
 class State:
-    """What is known at a place of a function.  States are not changed once another place shares them."""
+    """What is known at a place of a function.  States are not changed once another place shares them.
 
-    __slots__ = ("accessed", "accumulators", "fragments", "unfenced")
+    Attributes:
+        accumulators, fragments: registers that asynchronous instructions may still write, or read.
+        accessed: what accessed a register since the last fence.
+        shapes: those of all accesses since then; there may be others among them.
+        copied: whether an accumulator may have been copied.
+        unfenced: whether no fence came since the kernel began.
+    """
+
+    __slots__ = ("accessed", "accumulators", "copied", "fragments", "shapes", "unfenced")
 
     def __init__(self, unfenced: bool) -> None:
         self.accumulators: dict[bytes, Operation] = {}
         self.fragments: dict[bytes, Operation] = {}
         self.accessed: dict[bytes, Access] = {}
-        self.unfenced = unfenced  # no fence since the kernel began
+        self.shapes: frozenset[bytes] = frozenset()
+        self.copied = False
+        self.unfenced = unfenced
 
     def copy(self) -> State:
         """A state that may be changed."""
         made = State(self.unfenced)
         made.accumulators, made.fragments, made.accessed = dict(self.accumulators), dict(self.fragments), dict(self.accessed)
+        made.shapes, made.copied = self.shapes, self.copied
         return made
+
+    def fence(self) -> None:
+        """Order what came before."""
+        self.unfenced = False
+        self.accessed.clear()
+        self.shapes = frozenset()
+
+    def access(self, names: Sequence[bytes], access: Access) -> None:
+        """Note what accessed registers."""
+        self.accessed.update(dict.fromkeys(names, access))
+        self.shapes |= {access.shape}
 
     def size(self) -> int:
         """How many facts there are."""
@@ -65,11 +87,12 @@ def on_both(one: State, other: State) -> State:
     if one is other:
         return one
     made = State(one.unfenced and other.unfenced)
-    made.accumulators = {name: max(at, other.accumulators[name]) for name, at in one.accumulators.items() if name in other.accumulators}
-    made.fragments = {name: max(at, other.fragments[name]) for name, at in one.fragments.items() if name in other.fragments}
+    made.accumulators = _latest(one.accumulators, other.accumulators)
+    made.fragments = _latest(one.fragments, other.fragments)
     for name, access in one.accessed.items():
         if name in other.accessed and other.accessed[name].shape == access.shape:
             made.accessed[name] = access
+    made.shapes, made.copied = one.shapes | other.shapes, one.copied or other.copied
     return made
 
 
@@ -79,11 +102,16 @@ def on_either(one: State, other: State) -> State:
     made.accumulators = _earliest(one.accumulators, other.accumulators)
     made.fragments = _earliest(one.fragments, other.fragments)
     made.accessed = other.accessed | one.accessed
+    made.shapes, made.copied = one.shapes | other.shapes, one.copied or other.copied
     return made
 
 
+def _latest(one: dict[bytes, Operation], other: dict[bytes, Operation]) -> dict[bytes, Operation]:
+    return one if one == other else {name: max(at, other[name]) for name, at in one.items() if name in other}
+
+
 def _earliest(one: dict[bytes, Operation], other: dict[bytes, Operation]) -> dict[bytes, Operation]:
-    return one | {name: min(at, one.get(name, at)) for name, at in other.items()}
+    return one if one == other else one | {name: min(at, one.get(name, at)) for name, at in other.items()}
 
 
 def rename(facts: dict[bytes, _Known], target: bytes, sources: Sequence[bytes], predicated: bool) -> None:

@@ -42,14 +42,18 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The findings that are reported; the patterns of files are relative to ``root``."""
         return msgspec.structs.replace(findings, findings=tuple(finding for finding in findings if self._keeps(finding, root)))
 
+    @property
+    def least(self) -> Severity:
+        """The least severity that is reported."""
+        return self.severity or ("note" if self.select else "warning")
+
     def with_notes(self) -> Selection:
         """The same rules, with notes unless a severity is named: what is mended without a change of meaning needs no warning."""
         return msgspec.structs.replace(self, severity=self.severity or "note")
 
     def _keeps(self, finding: Finding, root: Path) -> bool:
-        least = self.severity or ("note" if self.select else "warning")
         return (
-            _LEVELS.index(finding.severity) >= _LEVELS.index(least)
+            _LEVELS.index(finding.severity) >= _LEVELS.index(self.least)
             and (finding.rule in self.select or not self.select)
             and finding.rule not in self.ignore
             and not any(finding.rule in rules and _matches(finding.file, pattern, root) for pattern, rules in self.per_file_ignores.items())

@@ -76,7 +76,7 @@ class Reader:
             reported = self._configured.selection.applied(part, self._configured.root)
             counts.findings += len(reported)
             counts.fixable += 0 if self._fix else sum(fixing.fixable(finding, unsafe=self._unsafe) for finding in reported)
-            counts.hidden += sum(finding.severity == "note" for finding in part) - sum(finding.severity == "note" for finding in reported)
+            counts.hidden += part.hidden + _notes(part) - _notes(reported)
             yield reported
         counts.files += 1
 
@@ -199,6 +199,10 @@ def _read(task: _Task) -> _Done:
     except (OSError, ValueError) as error:
         return _Done(parts, counts, _reason(error))
     return _Done(parts, counts, "")
+
+
+def _notes(findings: Findings) -> int:
+    return sum(finding.severity == "note" for finding in findings)
 
 
 def _reason(error: OSError | ValueError) -> str:

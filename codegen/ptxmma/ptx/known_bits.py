@@ -7,6 +7,7 @@ operations are followed; the result of every other instruction is unknown.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,6 +15,12 @@ from typing import NamedTuple
 from ptxmma.ptx import literals
 
 _WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\}|[\w$%|]+)\s*[,)]([^;]*)")
+_REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
+#: The instructions whose results are known, one by one: a search for what begins with a word is fast.
+_COMPUTED = [
+    re.compile(b"(" + opcode + rb"(?:32|64))" + _REST)
+    for opcode in (rb"mov\.[bus]", rb"or\.b", rb"and\.b", rb"add\.[us]", rb"shl\.b", rb"shr\.[bu]", rb"bfi\.b", rb"cvt\.u64\.u")
+]
 _OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}\s][^,{}]*")
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u64(?=\.u))\.[bus](32|64)")
@@ -73,11 +80,12 @@ class KnownBits:
 
     Args:
         text: of the function.
+        guess: whether to take only the instructions that are followed for writes, which is faster: no bit that is known is unknown then.
     """
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, *, guess: bool = False) -> None:
         self._writes: dict[bytes, list[tuple[bytes, int, int, bytes]]] = {}
-        for opcode, target, rest in _WRITES.findall(text):
+        for opcode, target, rest in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
             names = _WORDS.findall(target)
             for place, name in enumerate(names):
                 self._writes.setdefault(name, []).append((opcode, place, len(names), rest))

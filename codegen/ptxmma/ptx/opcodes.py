@@ -10,6 +10,8 @@ from ptxmma.model import Spec
 WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
 #: Bytes before an instruction that are looked at for its predicate.
 BEFORE = 200
+#: Letters at the end of a word that are searched for: of ``ldmatrix`` and ``stmatrix`` they are the same.
+_ENDING = 6
 
 
 class Opcodes:
@@ -26,10 +28,10 @@ class Opcodes:
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
         stems = [_Stem(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
-        words = {stem.first for stem in stems}
-        cores = [word for word in sorted(words) if not any(other in word for other in words - {word})]
+        endings = {stem.first[-_ENDING:] for stem in stems}
+        cores = [word for word in sorted(endings) if not any(other in word for other in endings - {word})]
         #: The substrings to search for, "mma" is also part of "wgmma"; what has each of them, and how far before it that begins.
-        self._cores = {core: [(stem.first.find(core), stem) for stem in stems if core in stem.first] for core in cores}
+        self._cores = {core: [(stem.first.rfind(core), stem) for stem in stems if core in stem.first] for core in cores}
 
     def mentioned(self, text: bytes) -> bool:
         """Whether a text may have an instruction: places() of what is made of it may not be empty."""

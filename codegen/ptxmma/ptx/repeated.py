@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ptxmma.ptx.opcodes import BEFORE
@@ -23,10 +25,9 @@ _MOST = 1 << 12
 
 
 class _Numbers(NamedTuple):
-    """Places of numbers that not every number of that length may take: it must be less than ``limit``, which is as long."""
+    """Numbers of operands, of one length, that may not all be as large as that allows: they must be less than ``limit``."""
 
-    start: int
-    stop: int
+    of: Callable[[bytes], tuple[bytes, ...]]
     limit: bytes
 
 
@@ -39,24 +40,18 @@ class Repeated(Generic[_Verdict]):
 
     def __init__(self, function: Function) -> None:
         self._text, self._registers = function.text, function.registers
-        self._known: dict[tuple[bytes, bytes], tuple[_Verdict, list[_Numbers]]] = {}
-        self._changes = 0
+        self._known: dict[tuple[int, bytes, bytes], tuple[_Verdict, list[_Numbers]]] = {}
 
     def find(self, start: int) -> tuple[int, _Verdict] | None:
         """The end of the statement at a place and what is known of it; None if it is new, or anything but a blank precedes it."""
-        if self._changes != self._registers.changes:
-            self._known.clear()
-            self._changes = self._registers.changes
-        if not self._known:
-            return None
         text = self._text
         end = text.find(b";", start, start + _LONGEST)
         opcode, _, operands = text[start:end].partition(b" ")
-        verdict, numbers = self._known.get((opcode, operands.translate(_ZEROS)), (None, []))
+        verdict, numbers = self._known.get((self._registers.visible, opcode, operands.translate(_ZEROS)), (None, []))
         if verdict is None or end < 0 or not text[max(0, start - BEFORE) : start].rstrip().endswith((b";", b"{", b"}", b":")):
             return None
-        for first, stop, limit in numbers:
-            if operands[first:stop] >= limit:
+        for numbers_of, limit in numbers:
+            if max(numbers_of(operands)) >= limit:
                 return None
         return end, verdict
 
@@ -65,13 +60,16 @@ class Repeated(Generic[_Verdict]):
         if statement.end - statement.start >= _LONGEST or len(self._known) >= _MOST:
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")
-        if _DIGIT.search(_REGISTER.sub(b"", operands)):
-            return  # a constant
-        numbers = []
+        for part in (operands[operands.rfind(b"}") + 1 :], operands):  # most constants follow the lists
+            if _DIGIT.search(_REGISTER.sub(b"", part)):
+                return  # a constant
+        limited: dict[bytes, list[slice]] = {}
         for match in _REGISTER.finditer(operands):
             count = self._registers.numbered(match[1])
             if not count:
                 return
             if 10 ** len(match[2]) > count:
-                numbers.append(_Numbers(*match.span(2), b"%0*d" % (len(match[2]), count)))
-        self._known[opcode, operands.translate(_ZEROS)] = verdict, numbers
+                limited.setdefault(b"%0*d" % (len(match[2]), count), []).append(slice(*match.span(2)))
+        # Of a single place, itemgetter() would give no tuple.
+        numbers = [_Numbers(operator.itemgetter(*places, places[0]), limit) for limit, places in limited.items()]
+        self._known[self._registers.visible, opcode, operands.translate(_ZEROS)] = verdict, numbers

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from ptxmma.ptx import special_registers, variables
@@ -22,6 +23,11 @@ _MOST_KNOWN = 1 << 16
 #: Names that open blocks declare one by one, among which numbered ones are looked for.
 _MOST_NAMES = 64
 _DIGITS = b"0123456789"
+#: Blanks between a brace and the declaration that follows it, and bytes of a block, that are looked at to pass over it.
+_BLANKS = 16
+_LONGEST = 1 << 12
+#: Numbers for what is declared.
+_numbers = itertools.count(1)
 #: Digits at the end of a name that can be a number of ``%r<100>``.
 _MOST_DIGITS = 9
 
@@ -47,9 +53,10 @@ class _Names(Generic[_Declared]):
 class _Scope(_Names[str]):
     """The registers that one block declares, with their types."""
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, state: int = 0) -> None:
         super().__init__()
         self.depth = depth
+        self.state = state  # a number for what it and the blocks around it declare
 
 
 class Variables(_Names[Variable]):
@@ -136,17 +143,24 @@ class Scopes:
         self._before = before or Opened(0, [_Scope(0)], Variables())
         self._depth, self._scopes = self._before.depth, self._before.scopes
         self._scopes[0].names.update(given or {})
-        self._declarations = _declarations(text)
-        self._next = next(self._declarations, None)
+        self._next = _declaration(text, 0)
         self.known = _Known(self._scopes)
-        self.changes = 0  # how often declarations began or ceased to be visible
+        self._states: dict[tuple[int, bytes, bytes], int] = {}  # numbers for what is visible, by what was before, and what is added
+
+    @property
+    def visible(self) -> int:
+        """A number for what is declared at the place: the same where that is the same."""
+        return self._scopes[-1].state
 
     def at(self, offset: int) -> Scopes:
         """Go on to a place; offsets must not descend."""
-        while self._next is not None and self._next.start() < offset:
-            self._walk(self._next.start())
-            self._declare(self._next)
-            self._next = next(self._declarations, None)
+        while self._next < offset:
+            end = self._closed(offset)
+            if not end and (match := _REG.match(self._text, self._next)):
+                self._walk(self._next)
+                self._declare(match)
+                end = match.end()
+            self._next = _declaration(self._text, end or self._next + 1)
         if self._scopes[-1].depth > self._outer:
             self._walk(offset)
         return self
@@ -186,6 +200,20 @@ class Scopes:
         local.declare(self._text)
         return local
 
+    def _closed(self, offset: int) -> int:
+        """The end of the block that the next declaration begins, if that is before a place: nothing of it is visible there; otherwise 0."""
+        text, place = self._text, self._next
+        if not text[max(0, place - _BLANKS) : place].rstrip().endswith(b"{"):
+            return 0
+        opened, last = 1, min(offset, place + _LONGEST)
+        while opened:
+            end = text.find(b"}", place, last)
+            if end < 0:
+                return 0
+            opened += text.count(b"{", place, end) - 1
+            place = end + 1
+        return place
+
     def _walk(self, offset: int) -> None:
         """Open and close the blocks up to a place."""
         closes, opens = braces(self._text[self._place : offset])
@@ -197,16 +225,17 @@ class Scopes:
 
     def _declare(self, match: re.Match[bytes]) -> None:
         if self._scopes[-1].depth < self._depth:
-            self._scopes.append(_Scope(self._depth))
+            self._scopes.append(_Scope(self._depth, self._scopes[-1].state))
         scope = self._scopes[-1]
         fresh = _declared(match[1], match[2])
-        self._forget(fresh)
         scope.names.update(fresh.names)
         scope.numbered.update(fresh.numbered)
+        added = (scope.state, match[1], match[2])
+        scope.state = self._states.get(added) or self._states.setdefault(added, next(_numbers))
+        self._forget(fresh)
 
     def _forget(self, scope: _Scope) -> None:
         """The names that a scope declares must be looked up again."""
-        self.changes += 1
         if scope.numbered:
             self.known.clear()
         else:
@@ -214,13 +243,10 @@ class Scopes:
                 self.known.pop(name, None)
 
 
-def _declarations(text: bytes) -> Iterator[re.Match[bytes]]:
-    at = text.find(b".reg")
-    while at >= 0:
-        match = _REG.match(text, at)
-        if match:
-            yield match
-        at = text.find(b".reg", match.end() if match else at + 1)
+def _declaration(text: bytes, place: int) -> int:
+    """Where registers are declared next; the end of the text where that is nowhere."""
+    at = text.find(b".reg", place)
+    return at if at >= 0 else len(text)
 
 
 @functools.lru_cache(maxsize=1 << 8)

@@ -16,6 +16,10 @@ _BLANKS = bytes(byte if byte == 0x0A else 0x20 for byte in range(256))
 _ENDS = {b"//": b"\n", b"/*": b"*/", b'"': b'"'}
 #: A piece ends at a blank or a semicolon if there is one among so many of its last bytes: no word is cut in two.
 _WORD = 256
+#: Comments that nvcc leaves in every kernel, with the blanks that they become.  The blank before each shows that no other one goes on.
+_FREQUENT = [
+    (mark, mark[:1] + b" " * (len(mark) - 2) + b"\n") for mark in (b"\t// begin inline asm\n", b"\t// end inline asm\n", b"\n//\n")
+]
 
 
 class Piece(NamedTuple):
@@ -86,6 +90,8 @@ class Cleaner:
         """The chunk with what was kept of the one before, and without what must wait for the next one."""
         text = self._kept + chunk
         self._kept = b""
+        for mark, blank in (*_FREQUENT, _FREQUENT[-1]):  # twice the one that overlaps with the next of its kind
+            text = text.replace(mark, blank)
         done: list[bytes] = []
         place = 0
         if self._end:

@@ -1,0 +1,134 @@
+"""The statements that matter to asynchronous instructions, and stretches of those that may."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.ptx.block_scopes import BlockScopes
+
+#: A name, and all of them in a text.
+NAME = rb"[\w$%]+"
+words_of = re.compile(NAME).findall
+#: An instruction: its predicate, and its opcode.
+INSTRUCTION = re.compile(rb"\s*(@!?\s*" + NAME + rb"\s+)?([a-z][\w.:]*)\s*")
+OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}]+")
+#: Blanks for everything between words.
+_SEPARATED = bytes(byte if chr(byte).isalnum() or byte in b"_$%" or byte >= 0x80 else 0x20 for byte in range(256))
+_LOCATED = re.compile(rb"(?:\s+|\.(?:loc|file)\b[^\n]*)*")
+_COPIED = rb"(\{[^{}]*\}|[\w$%]+)"
+_COPY = re.compile(_COPIED + rb"\s*,\s*" + _COPIED + rb"\s*")
+_COPIES = re.compile(rb"mov\.(?<![\w$%]mov\.)[a-z]\d+\s+" + _COPY.pattern).findall
+
+
+class Asynchronous(NamedTuple):
+    """The opcodes of asynchronous instructions and of those that order them.
+
+    Attributes:
+        issues: the start of each asynchronous instruction's opcode, with the roles of its operands that may be lists of registers:
+            ``"accumulator"`` or ``"fragment"``, by the number of the operand.
+        fence, commit, wait: how the other instructions start.
+    """
+
+    issues: Mapping[bytes, Mapping[int, str]]
+    fence: bytes
+    commit: bytes
+    wait: bytes
+
+
+class Event(NamedTuple):
+    """A statement that matters."""
+
+    kind: str  # "issue", "fence", "commit", "wait", "call", "copy" or "access"
+    offset: int  # of the opcode; of an access, of its first register that is followed
+    predicated: bool
+    opcode: bytes
+    written: Sequence[bytes] = ()  # issue: its accumulators; copy: its targets
+    read: Sequence[bytes] = ()  # issue: its other registers; copy: its sources; access: all that it names
+    pending: int = 0  # wait: the groups that may go on
+
+
+class Issue(NamedTuple):
+    """An asynchronous instruction as it is written."""
+
+    offset: int  # of its opcode
+    opcode: bytes
+    operands: Sequence[bytes]
+
+
+class Stretch:
+    """Statements, without a branch between them, that do not order anything.
+
+    Attributes:
+        kind: ``"stretch"``, where an event has what it is.
+        leads: whether an asynchronous instruction may come before the next fence.
+
+    Args:
+        text: of the function.
+        start, stop: its place.
+        scopes: of the function; it lies in the one that is open now.
+    """
+
+    kind = "stretch"
+
+    def __init__(self, text: bytes, start: int, stop: int, scopes: BlockScopes) -> None:
+        self._text, self._start, self._stop = text, start, stop
+        self._scopes, self._scope = scopes, scopes.now
+        self.leads = False
+
+    @functools.cached_property
+    def names(self) -> set[bytes]:
+        """All words in it, registers as events name them."""
+        words = self._text[self._start : self._stop].translate(_SEPARATED).split()
+        return {*self._scopes.names(self._scope, words)}
+
+    def events(self, followed: set[bytes]) -> Iterator[Event]:
+        """The statements that access some registers.
+
+        Args:
+            followed: the registers, as they are written; more may be added after each event.
+        """
+        place = self._start
+        for chunk in self._text[self._start : self._stop].split(b";"):
+            if not followed.isdisjoint(words_of(chunk)):
+                match = INSTRUCTION.match(chunk, _LOCATED.match(chunk).end())  # type: ignore[union-attr]  # it matches everywhere
+                if match:
+                    yield from self._access(chunk[match.end() :], place, match, followed)
+            place += len(chunk) + 1
+
+    def _access(self, operands: bytes, start: int, match: re.Match[bytes], followed: set[bytes]) -> Iterator[Event]:
+        names = functools.partial(self._scopes.names, self._scope)
+        offset, predicated = start + match.end(), match[1] is not None
+        copy = _COPY.fullmatch(operands) if match[2].startswith(b"mov.") else None
+        sources = _registers(copy[2]) if copy else []
+        if copy and not followed.isdisjoint(sources):
+            yield Event("copy", offset, predicated, match[2], names(words_of(copy[1])), names(sources))
+        elif words := [word for word in re.finditer(NAME, operands) if word[0] in followed]:
+            first = OPERAND.match(operands)
+            written = names(words_of(first[0])) if first and not operands.startswith(b"[") else []
+            yield Event("access", offset + words[0].start(), predicated, match[2], written, names([word[0] for word in words]))
+
+
+def joined(text: bytes, names: set[bytes]) -> set[bytes]:
+    """Names of registers, and those of all that copies in a text join to them."""
+    reached = list(names)
+    joins: dict[bytes, list[bytes]] = {}
+    for target, source in _COPIES(text) if names else ():
+        targets, sources = _registers(target), _registers(source)
+        for name in targets:
+            joins.setdefault(name, []).extend(sources)
+        for name in sources:
+            joins.setdefault(name, []).extend(targets)
+    names = {*names}
+    while reached:
+        fresh = {name for name in joins.pop(reached.pop(), ()) if name not in names}
+        names |= fresh
+        reached += fresh
+    return names
+
+
+def _registers(operand: bytes) -> list[bytes]:
+    """The names in an operand of a copy, without constants."""
+    return [name for name in words_of(operand) if not name[:1].isdigit()]
