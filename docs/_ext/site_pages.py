@@ -44,7 +44,8 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
         first, *sections = _sections(env.tocs[document]) or [(title.astext(), "")]
         own_words = f"{words} {env.metadata[document].get(_ALSO, '')} {' '.join(labels.get((document, first[0]), ()))}"
         spelling = env.metadata[document].get(_SPELLING)
-        yield first[0], f"{document}.html", own_words, *([spelling] if spelling else [])
+        title_of_page = f"Python: {first[0]}" if document.startswith("api/") else first[0]
+        yield title_of_page, f"{document}.html", own_words, *([spelling] if spelling else [])
         for text, anchor in () if words else sections:
             own = labels.get((document, text), [anchor])
             yield text, f"{document}.html#{own[0]}", f"{first[0]} {' '.join(own)}"

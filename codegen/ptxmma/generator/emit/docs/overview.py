@@ -11,7 +11,7 @@ from ptxmma.generator.emit.docs import family, rest
 from ptxmma.model import Spec, Version
 
 #: Pages that the site lists beside its guides.
-ELSEWHERE = ("errata", "evidence", "peers", "rules")
+ELSEWHERE = ("errata", "evidence", "rules")
 
 #: The rows of forms of each instruction.
 Forms = Mapping[str, Sequence[family.Row]]

@@ -37,7 +37,7 @@ def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
                 "name": rest.text(group[0].name),
                 "text": rest.text(group[0].text),
                 "picture": picture,
-                "explorer": f"../{EXPLORER}{explorer(v='sparsity', i=shown[group[0].name])}" if group[0].name in shown else "",
+                "explorer": f"{EXPLORER}{explorer(v='sparsity', i=shown[group[0].name])}" if group[0].name in shown else "",
                 "choices": [f"{rest.text(choice.text)} (source: {rest.source(choice.source)})" for choice in _choices(spec, group[0])],
                 "fields": _field_table(spec, group[0]),
             }
@@ -51,7 +51,7 @@ def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
 def block_scaling(spec: Spec) -> dict[str, Any]:
     """What the page of block scaling shows."""
     return {
-        "words": " ".join(rest.text(block.name) for block in spec.block_formats),
+        "names": [block.name for block in spec.block_formats],
         "formats": struct_tables.table(
             spec.block_formats,
             titles={"title": "Format", "element": "Elements", "scale": "Scale factors", "of": "Multiplied where"},
