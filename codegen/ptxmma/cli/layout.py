@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmma.cli import tensor_layout
+from ptxmma.cli import tensor_layout, tensor_registers
 from ptxmma.cli.matrices import elsewhere
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, table_options
+from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, spellings, table_options
 from ptxmma.cli.product_options import product_options, resolved
 from ptxmma.cli.some_elements import Query, show_elements
 from ptxmma.cli.whole_operand import View, picture, show_records, show_table
@@ -48,6 +48,12 @@ def _operands(context: click.Context) -> list[str]:
 @click.option(
     "--all", "whole", is_flag=True, help="In a grid: show every column of a matrix whose N varies, and every element of a large one."
 )
+@click.option(
+    "--through",
+    metavar="LOAD",
+    shell_complete=spellings,
+    help="The registers of a tcgen05.ld or st that moves an operand in tensor memory.",
+)
 @table_options("svg")
 def command(
     spelling: str,
@@ -63,6 +69,7 @@ def command(
     transpose: bool,
     bits: bool,
     whole: bool,
+    through: str | None,
 ) -> None:
     """Show which thread holds which element of an operand, and where.
 
@@ -74,7 +81,8 @@ def command(
     --selector, --byte-id and --thread-id choose one of several tables; the default is the first.
 
     An operand in tensor memory needs the shape and the types that its opcode does not state.  --row and --col say where an element lies,
-    counted from the address of the operand; --lane and --column what lies in a cell.
+    counted from the address of the operand; --lane and --column what lies in a cell.  With --through, --row and --col say which register
+    of which thread a load or store moves it to or from, for an operand at the address --base; without them, Triton's bases.
 
     \b
     Examples:
@@ -84,7 +92,13 @@ def command(
     from ptxmma.matrices.arrangements import arrangement, names, short_name
 
     instruction = resolved(find(spelling, database))
-    if (tensor := tensor_layout.operands(instruction)) and operand in tensor:
+    tensor = tensor_layout.operands(instruction)
+    if through is not None:
+        if operand not in tensor:
+            raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
+        tensor_registers.show(instruction, tensor[operand], find(through, database), numbers, form)
+        return
+    if operand in tensor:
         tensor_layout.show(instruction, tensor[operand], lane, numbers, form)
         return
     known = names(instruction)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.catalog.tensor_places import Place, TensorPlaces
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction
 
 
 class TensorOperand(Operand, frozen=True, kw_only=True):
@@ -104,6 +108,17 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         from ptxmma.catalog.registers import tensor_cells
 
         return tensor_cells.unpack(self, registers, address, selections)
+
+    def through(self, transfer: Instruction) -> TensorFragment:
+        """Its elements in the registers of a load or store of tensor memory: which register of which thread takes ``D[row][col]``.
+
+        Raises:
+            ValueError: it has no layout, the instruction is no such load or store, or it takes other columns or bits.
+        """
+        fragments = {operand.kind: operand for form in transfer.forms for operand in form.operands}
+        if not {"fragment", "tensor-address"} <= fragments.keys():
+            raise ValueError(f"{transfer.canonical} does not move registers to or from tensor memory; tcgen05.ld and tcgen05.st do")
+        return TensorFragment(self.placed(), fragments["fragment"])
 
     def placed(self) -> TensorPlaces:
         """Where it lies.

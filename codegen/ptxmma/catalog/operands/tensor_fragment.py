@@ -1,0 +1,152 @@
+"""An operand in tensor memory as tcgen05.ld and tcgen05.st reach it: which register of which thread takes which of its elements.
+
+The loads tile the operand: each warp of a warpgroup has 32 lanes, and a load takes the 16 or 32 lanes and the columns of its shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ptxmma.arguments import in_range, integer
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.tensor_places import TensorPlaces
+
+
+class RegisterPlace(NamedTuple):
+    """Where an element is after a load from tensor memory, or before a store.
+
+    Attributes:
+        cta: the CTA of a pair: its ``%cluster_ctarank`` modulo 2; 0 without a pair.
+        warp: 0..3: ``%warpid % 4`` of the warp that executes the instruction.
+        lane: 0..31: the thread of that warp.
+        register: its number in the list of the instruction.
+        bit: lowest bit of the element in that register.
+        address: what the instruction has as ``taddr``.
+    """
+
+    cta: Any
+    warp: Any
+    lane: Any
+    register: Any
+    bit: Any
+    address: Any
+
+
+class TensorFragment(msgspec.Struct, frozen=True):
+    """The elements of an operand in tensor memory, in the registers of a load or store; see :meth:`ptxmma.TensorOperand.through`.
+
+    Attributes:
+        places: where the operand lies.
+        registers: the fragment of the load or store.
+    """
+
+    places: TensorPlaces
+    registers: Operand
+
+    def __post_init__(self) -> None:
+        """Check that the registers take the operand.
+
+        Raises:
+            ValueError: the shape has two accesses, or packs columns of which the operand uses more than the lower half.
+        """
+        registers = self.registers
+        if registers.axes != ("row", "col"):
+            raise ValueError("a shape of two accesses has columns that immHalfSplitoff chooses; take another one")
+        if registers.bits < self.places.memory.cell and "bit" in self.places.layout.at:
+            raise ValueError(
+                f"{self.places.layout.title} fills whole cells; with .pack::16b and .unpack::16b a register has lower halves only"
+            )
+
+    def locate(self, *coordinates: Any, base: Any = 0, **named: Any) -> RegisterPlace:
+        """The register of an element of the operand whose address is ``base``; coordinates as :meth:`ptxmma.TensorOperand.locate` has them.
+
+        >>> import ptxmma
+        >>> product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, dtype="f32", atype="bf16", btype="bf16")
+        >>> load = ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x32.b32")
+        >>> product.operand("d-tmem").through(load).locate(37, 200, base=64)
+        RegisterPlace(cta=0, warp=1, lane=5, register=8, bit=0, address=2097408)
+
+        Raises:
+            TypeError: a coordinate is neither an integer nor an array, missing, unknown or given twice.
+            ValueError: a number is out of range.
+        """
+        place = self.places.locate(*coordinates, **named)
+        low, registers = self._address_bits, self.registers
+        lane, column = (base >> low) + place.lane, (base & (1 << low) - 1) + place.column
+        row, col = lane % registers.rows, place.column % registers.cols
+        thread, element = registers.locate(row, col)
+        register, part = element // registers.elements_per_register, element % registers.elements_per_register
+        address = ((lane - row) << low) + column - col
+        return RegisterPlace(place.cta, lane // self.places.memory.partition, thread, register, place.bit + part * registers.bits, address)
+
+    def coords(
+        self, address: Any, lane: Any, register: Any, bit: Any = 0, *, base: Any = 0, cta: Any = 0, **selections: int
+    ) -> tuple[Any, ...]:
+        """The element at a bit of a register of thread ``lane``, where ``address`` is the ``taddr`` of the instruction: the inverse of
+        :meth:`locate`, a number for each of the operand's sizes.
+
+        Raises:
+            TypeError: an unknown selection.
+            ValueError: a number is out of range, or nothing of the operand lies there.
+        """  # noqa: D205  # one sentence
+        registers, low = self.registers, self._address_bits
+        register = in_range("register", register, registers.registers)
+        part, inside = bit // registers.bits, bit % registers.bits
+        row, col = registers.coords(lane, register * registers.elements_per_register + part)
+        column = (address & (1 << low) - 1) + col - (base & (1 << low) - 1)
+        return self.places.coords((address >> low) + row - (base >> low), column, inside, cta, **selections)
+
+    def addresses(self, warp: int, base: int = 0) -> tuple[int, ...]:
+        """The ``taddr`` of each load of a warp, 0..3, that together take the operand; its columns first.
+
+        Raises:
+            TypeError: a number is not an integer.
+            ValueError: ``warp`` is out of range.
+        """
+        low, start = self._address_bits, integer("base", base)
+        first = in_range("warp", warp, self.places.memory.lanes // self.places.memory.partition) * self.places.memory.partition
+        columns = range(0, self.places.columns, self.registers.cols)
+        return tuple(start + column + (first + lane << low) for lane in self._lanes() for column in columns)
+
+    def to_triton(self) -> dict[str, list[list[int]]]:
+        """Triton's bases of the operand in registers: ``register`` counts elements through the loads of a warp, in the order of
+        :meth:`addresses`; ``lane``, ``warp``, and ``block`` for a pair of CTAs.
+
+        Raises:
+            ValueError: a size is not a power of two, or the loads take more than the operand.
+        """  # noqa: D205  # one sentence
+        registers, memory = self.registers, self.places.memory
+        loads, rest = self._lanes(), self.places.columns % registers.cols
+        counts = {"register": registers.elements * (self.places.columns // registers.cols) * len(loads), "lane": 32, "warp": 4}
+        counts |= {"block": 2} if "cta" in self.places.layout.at else {}
+        if rest or any(size & size - 1 for size in (*self.places.sizes.values(), *counts.values())):
+            raise ValueError(f"{self.places.columns} columns in loads of {registers.cols}: Triton's linear layouts need powers of two")
+
+        def element(register: int = 0, lane: int = 0, warp: int = 0, block: int = 0) -> list[int]:
+            load, i = divmod(register, registers.elements)
+            address = self.addresses(warp)[load]
+            return [
+                *self.coords(
+                    address, lane, i // registers.elements_per_register, i % registers.elements_per_register * registers.bits, cta=block
+                )
+            ]
+
+        assert memory.partition == counts["lane"]
+        return {name: [element(**{name: 1 << bit}) for bit in range(count.bit_length() - 1)] for name, count in counts.items()}
+
+    @property
+    def _address_bits(self) -> int:
+        return self.places.memory.address["lane"]
+
+    def _lanes(self) -> list[int]:
+        """The lanes of a warp, counted from its first, at which its loads begin."""
+        return [lane for lane in range(0, self.places.memory.partition, self.registers.rows) if self._used(lane)]
+
+    def _used(self, lane: int) -> bool:
+        try:
+            self.places.coords(lane, 0)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,159 @@
+"""Operands in tensor memory through tcgen05.ld and tcgen05.st: which register of which thread takes which element."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.catalog.operands.tensor_fragment import RegisterPlace, TensorFragment
+from ptxmma.cli import main
+
+_LOAD = "tcgen05.ld.sync.aligned.{}.b32"
+_TYPES: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+_SHAPES = ("32x32b.x8", "32x32b.x32", "16x64b.x4", "16x128b.x2", "16x256b.x4")
+#: Data paths D, F, A and B: a CTA or a pair, and M.
+_PATHS = (("1", 128), ("1", 64), ("2", 256), ("2", 128))
+
+
+def _fragment(group: str, m: int, n: int, shape: str) -> TensorFragment:
+    product = ptxmma.instruction(f"tcgen05.mma.cta_group::{group}.kind::f16", m=m, n=n, **_TYPES)
+    d = product.operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    return d.through(ptxmma.instruction(_LOAD.format(shape)))
+
+
+def test_the_register_of_an_element_in_an_epilogue() -> None:
+    """D[37][200] of 128 x 256: warp 1 has rows 32 to 63, and the seventh load of 32 columns has 192 to 223."""
+    fragment = _fragment("1", 128, 256, "32x32b.x32")
+    assert fragment.locate(37, 200, base=64) == RegisterPlace(0, 1, 5, 8, 0, 32 << 16 | 64 + 192)
+    assert fragment.addresses(1, base=64) == tuple(32 << 16 | 64 + first for first in range(0, 256, 32))
+    assert fragment.coords(32 << 16 | 64 + 192, 5, 8, base=64) == (37, 200)
+
+
+@pytest.mark.parametrize(("group", "m"), _PATHS)
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_emulated_loads_give_the_elements_that_the_composition_says(group: str, m: int, shape: str) -> None:
+    """D lies in the images of both CTAs as its layout says; every register of every load has the element that it should."""
+    n, base = 64, 96
+    fragment = _fragment(group, m, n, shape)
+    load = ptxmma.instruction(_LOAD.format(shape))
+    row, col = (grid.ravel() for grid in np.meshgrid(np.arange(m), np.arange(n), indexing="ij"))
+    images = np.full((2, 128, 512), 0xFFFFFFFF, np.uint32)
+    place = fragment.places.locate(row, col)
+    images[np.broadcast_to(place.cta, row.shape), place.lane, base + place.column] = row << 16 | col
+    seen = set()
+    where = fragment.locate(row, col, base=base)
+    lists = zip(*(np.broadcast_to(part, row.shape).tolist() for part in where), row.tolist(), col.tolist(), strict=True)
+    loaded: dict[tuple[int, int], Any] = {}
+    for cta, warp, lane, register, bit, address, r, c in lists:
+        key = cta, address
+        if key not in loaded:
+            loaded[key] = ptxmma.emulate(load, address, images[cta]).registers
+        assert loaded[key][lane, register] == r << 16 | c
+        assert (bit, warp) == (0, address >> 21)
+        assert address in fragment.addresses(warp, base)
+        assert fragment.coords(address, lane, register, bit, base=base, cta=cta) == (r, c)
+        seen.add((cta, address, lane, register))
+    assert len(seen) == m * n
+    assert {address for _, address in loaded} == {address for warp in range(4) for address in fragment.addresses(warp, base)}
+
+
+@pytest.mark.parametrize(("group", "m"), [("1", 128), ("2", 256), ("2", 128)])
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_bases_of_triton_add_up_to_every_element(group: str, m: int, shape: str) -> None:
+    n = 64
+    fragment = _fragment(group, m, n, shape)
+    bases = [basis for part in fragment.to_triton().values() for basis in part]
+    places = set()
+    for chosen in itertools.product((0, 1), repeat=len(bases)):
+        picked = [basis for bit, basis in zip(chosen, bases, strict=True) if bit]
+        places.add(tuple(int(np.bitwise_xor.reduce([basis[axis] for basis in picked] or [0])) for axis in (0, 1)))
+    assert places == set(itertools.product(range(m), range(n)))
+
+
+def test_bases_have_an_example_whose_registers_wrap() -> None:
+    bases = _fragment("1", 128, 16, "16x256b.x2").to_triton()
+    assert bases == {
+        "register": [[0, 1], [8, 0], [0, 8], [16, 0]],
+        "lane": [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],
+        "warp": [[32, 0], [64, 0]],
+    }
+
+
+def test_packed_loads_have_two_elements_of_a_narrow_d_in_a_register() -> None:
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, dtype="f16", atype="f16", btype="f16")
+    d, a = product.operand("d-tmem"), product.operand("a-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    assert isinstance(a, ptxmma.TensorOperand)
+    packed = ptxmma.instruction(_LOAD.format("32x32b.x8.pack::16b"))
+    fragment = d.through(packed)
+    assert fragment.locate(3, 21) == RegisterPlace(0, 0, 3, 2, 16, 16)
+    assert fragment.coords(16, 3, 2, 16) == (3, 21)
+    with pytest.raises(ValueError, match="a register has lower halves only"):
+        a.through(packed)
+    plain = a.through(ptxmma.instruction(_LOAD.format("32x32b.x8")))
+    assert plain.locate(40, 5) == RegisterPlace(0, 1, 8, 2, 16, 32 << 16)
+    assert plain.coords(32 << 16, 8, 2, 16) == (40, 5)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    fragment = _fragment("1", 64, 64, "32x32b.x32")
+    with pytest.raises(ValueError, match=r"nothing of D .* lies at"):
+        fragment.coords(0, 16, 0)  # M = 64 leaves the upper half of a warp's lanes free
+    with pytest.raises(ValueError, match=r"40 columns in loads of 32: Triton's linear layouts need powers of two"):
+        _fragment("1", 128, 40, "32x32b.x32").to_triton()
+    d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=64, **_TYPES).operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    with pytest.raises(ValueError, match="immHalfSplitoff chooses"):
+        d.through(ptxmma.instruction(_LOAD.format("16x32bx2.x4")))
+    with pytest.raises(ValueError, match=r"does not move registers to or from tensor memory; tcgen05\.ld and tcgen05\.st do"):
+        d.through(ptxmma.instruction("ldmatrix.sync.aligned.m8n8.x1.shared.b16"))
+    opcode = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16").operand("d-tmem")
+    assert isinstance(opcode, ptxmma.TensorOperand)
+    with pytest.raises(ValueError, match="m, n"):
+        opcode.through(ptxmma.instruction(_LOAD.format("32x32b.x4")))
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------
+
+_QUESTION = (
+    "layout", "tcgen05.mma.cta_group::1.kind::f16", "--m", "128", "--n", "256", "--dtype", "f32", "--atype", "bf16", "--btype", "bf16",
+    "--operand", "d-tmem", "--through", _LOAD.format("32x32b.x32"),
+)  # fmt: skip
+
+
+def _ask(*more: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, [*_QUESTION, *more])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_the_command_says_which_register() -> None:
+    (answer,) = json.loads(_ask("--row", "37", "--col", "200", "--base", "64", "--json"))
+    assert answer == {"row": 37, "col": 200, "cta": 0, "warp": 1, "lane": 5, "register": 8, "bit": 0, "address": "0x200100"}
+
+
+def test_the_command_lists_the_bases() -> None:
+    rows = list(csv.DictReader(io.StringIO(_ask("--format", "csv"))))
+    assert [(row["of"], row["number"], row["row"], row["col"]) for row in rows[:2]] == [
+        ("register", "1", "0", "1"),
+        ("register", "2", "0", "2"),
+    ]
+    assert len(rows) == 8 + 5 + 2
+
+
+def test_the_command_says_what_is_missing() -> None:
+    assert "name an element of d-tmem" in _ask("--row", "37", code=2)
+    assert "--col is missing" in _ask("--row", "37", code=2)
+    wrong = CliRunner().invoke(
+        main, ["layout", "movmatrix.sync.aligned.m8n8.trans.b16", "--operand", "a", "--through", _LOAD.format("32x32b.x32")]
+    )
+    assert (wrong.exit_code, "--through is for an --operand in tensor memory: this instruction has none" in wrong.output) == (2, True)
